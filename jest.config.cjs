@@ -1,0 +1,15 @@
+/** fastify's cookie and content-disposition packages are ES modules: swc turns them into CommonJS too. */
+module.exports = {
+  testEnvironment: 'node',
+  roots: ['<rootDir>/test'],
+  testMatch: ['**/*.test.ts'],
+  transform: {
+    '^.+\\.(t|m?j)s$': [
+      '@swc/jest',
+      { jsc: { parser: { syntax: 'typescript' }, target: 'es2022' }, module: { type: 'commonjs' } },
+    ],
+  },
+  transformIgnorePatterns: ['/node_modules/(?!(cookie|content-disposition)/)'],
+  testTimeout: 20000,
+  reporters: ['default', '<rootDir>/scripts/closing-line-reporter.cjs'],
+};

@@ -1,0 +1,4 @@
+/** placeholder replaced by the message room's first commit */
+export interface SipMessage {
+  readonly raw: string;
+}

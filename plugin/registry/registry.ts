@@ -1,0 +1,91 @@
+/** The two kinds of key. */
+export const KEY_KINDS = ['account', 'did'] as const;
+export type KeyKind = (typeof KEY_KINDS)[number];
+
+export interface RegistryKey {
+  readonly kind: KeyKind;
+  /** Normalised by routing before it comes here; compared byte by byte, never by prefix. */
+  readonly value: string;
+}
+
+/** What the forwarding registry says of a key. */
+export interface RegistryAnswer {
+  readonly kind: KeyKind;
+  /** The system that serves it now, a customer's exported status already taken into account. */
+  readonly system: string;
+  /** For a DID: the account it rings, which is then the affinity key. */
+  readonly account?: string;
+  /** A site this key is pinned to. */
+  readonly site?: string;
+  readonly customer?: string;
+  readonly blocked?: boolean;
+}
+
+/** What is stored for a key. `system` is where it lives unless its customer's state says otherwise. */
+export interface RegistryEntry {
+  readonly kind: KeyKind;
+  readonly value: string;
+  readonly system: string;
+  readonly account?: string;
+  readonly site?: string;
+  readonly customer?: string;
+  readonly blocked?: boolean;
+}
+
+/** A customer that exists in two systems; `exported` says where it is active. */
+export interface Customer {
+  readonly id: string;
+  readonly source: string;
+  readonly target: string;
+  readonly exported: boolean;
+}
+
+/** The narrow look-up the call path uses. `null`: the registry knows that there is none. Rejects with DSBC_REGISTRY_UNAVAILABLE. */
+export interface RegistryLookup {
+  lookup(key: RegistryKey): Promise<RegistryAnswer | null>;
+}
+
+/** One change, as other instances and the cache hear of it. */
+export type RegistryChange =
+  | { readonly type: 'entry'; readonly key: RegistryKey }
+  | { readonly type: 'customer'; readonly id: string }
+  | { readonly type: 'all' };
+
+/** Writing and walking; used by the CLI, provisioning and import. */
+export interface RegistryStore extends RegistryLookup {
+  readonly driver: 'memory' | 'lmdb' | 'cassandra';
+  get(key: RegistryKey): Promise<RegistryEntry | null>;
+  put(entry: RegistryEntry): Promise<void>;
+  delete(key: RegistryKey): Promise<boolean>;
+  entries(): AsyncIterable<RegistryEntry>;
+  getCustomer(id: string): Promise<Customer | null>;
+  putCustomer(customer: Customer): Promise<void>;
+  deleteCustomer(id: string): Promise<boolean>;
+  customers(): AsyncIterable<Customer>;
+  /** Calls back for changes made by any process; returns a function that ends it. */
+  onChange(listener: (change: RegistryChange) => void): () => void;
+  close(): Promise<void>;
+}
+
+/** An operator's decision about a site or one of its nodes. */
+export const OPERATOR_STATES = ['active', 'maintenance', 'drain'] as const;
+export type OperatorState = (typeof OPERATOR_STATES)[number];
+
+export interface OperatorDecision {
+  readonly system: string;
+  readonly site: string;
+  /** Absent: the whole site. */
+  readonly node?: string;
+  readonly state: OperatorState;
+  readonly by: string;
+  /** ISO 8601, for people only. */
+  readonly at: string;
+  readonly why: string;
+}
+
+/** Operator states live beside the registry, so that every instance follows and a restart keeps them. */
+export interface OperatorStates {
+  listDecisions(): Promise<readonly OperatorDecision[]>;
+  putDecision(decision: OperatorDecision): Promise<void>;
+  onDecision(listener: (decisions: readonly OperatorDecision[]) => void): () => void;
+}

@@ -1,0 +1,22 @@
+#!/usr/bin/env bash
+# Installs the tools some tests need, where that is one package away: root on a Debian-like system.
+set -u
+missing=()
+need() { command -v "$1" >/dev/null 2>&1 || missing+=("$2"); }
+need sipp sip-tester
+need ip iproute2
+need nft nftables
+need tcpdump tcpdump
+need arping iputils-arping
+need java openjdk-17-jre-headless
+need mvn maven
+need chromium chromium
+[ ${#missing[@]} -eq 0 ] && exit 0
+if [ "$(id -u)" != 0 ] || ! command -v apt-get >/dev/null 2>&1; then
+  echo "tests that need these packages will be skipped: ${missing[*]}"
+  exit 0
+fi
+export DEBIAN_FRONTEND=noninteractive
+apt-get update -qq && apt-get install -y -qq --no-install-recommends "${missing[@]}" >/dev/null ||
+  echo "could not install: ${missing[*]}; tests that need them will be skipped"
+exit 0
