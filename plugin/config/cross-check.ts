@@ -1,0 +1,201 @@
+import type { z } from 'zod';
+import { isLoopback } from './address';
+import type { configStructure } from './schema';
+
+type Structure = z.output<typeof configStructure>;
+type Path = (string | number)[];
+
+/** Adds one problem: where, what was expected, what was found (never a secret). */
+type Report = (path: Path, expected: string, found: string) => void;
+
+/** What only the whole can tell: references, sums and combinations. Runs once the structure is right. */
+export function crossCheck(config: Structure, context: z.RefinementCtx): void {
+  const report: Report = (path, expected, found) => {
+    context.addIssue({ code: 'custom', path, message: expected, params: { found } });
+  };
+  checkSystems(config, report);
+  checkSipServers(config, report);
+  checkParties(config, report);
+  checkTimes(config, report);
+  checkNat(config, report);
+  checkAdmin(config, report);
+  checkGroup(config, report);
+}
+
+function checkSystems(config: Structure, report: Report): void {
+  const names = Object.keys(config.systems);
+  if (config.default_system !== undefined && config.systems[config.default_system] === undefined)
+    report(['default_system'], `one of the systems: ${names.join(', ')}`, config.default_system);
+  const owners = new Map<string, string>();
+  for (const [systemName, system] of Object.entries(config.systems)) {
+    if (system.domain === undefined && config.domains.length === 0)
+      report(['systems', systemName], '`domain` here, or at least one of `domains` at the top', 'neither');
+    if (system.load_distribution !== 'auto')
+      checkShares(
+        ['systems', systemName, 'load_distribution'],
+        system.load_distribution,
+        Object.keys(system.sites),
+        report,
+      );
+    for (const [siteName, site] of Object.entries(system.sites))
+      site.nodes.forEach((node, index) => {
+        const place = `${systemName}/${siteName}`;
+        const owner = owners.get(node.uri.toLowerCase());
+        if (owner !== undefined)
+          report(
+            ['systems', systemName, 'sites', siteName, 'nodes', index, 'uri'],
+            'a URI that no other node has',
+            `${node.uri}, which is also a node of ${owner}`,
+          );
+        owners.set(node.uri.toLowerCase(), place);
+      });
+  }
+}
+
+function checkShares(
+  path: Path,
+  shares: Readonly<Record<string, number>>,
+  sites: string[],
+  report: Report,
+): void {
+  for (const [site, share] of Object.entries(shares)) {
+    if (!sites.includes(site)) report([...path, site], `one of the sites: ${sites.join(', ')}`, site);
+    if (!(share >= 0 && share <= 100)) report([...path, site], 'a percentage from 0 to 100', String(share));
+  }
+  const missing = sites.filter((site) => shares[site] === undefined);
+  if (missing.length > 0)
+    report(path, 'a percentage for each site (0 means backup only)', `none for ${missing.join(', ')}`);
+  // Percentages such as 33.3 are allowed: the sum is compared at a millionth.
+  const sum = Object.values(shares).reduce((total, share) => total + share, 0);
+  if (Math.abs(sum - 100) > 1e-6) report(path, 'percentages that add up to 100', `${Number(sum.toFixed(6))}`);
+}
+
+function checkSipServers(config: Structure, report: Report): void {
+  duplicates(
+    config.sip_servers.map((server) => server.name),
+    (index, value) => report(['sip_servers', index, 'name'], 'a name that no other SIP server has', value),
+  );
+  duplicates(
+    config.sip_servers.map(({ entry }) => `${entry.address} port ${entry.port}`),
+    (index, value) => report(['sip_servers', index, 'entry'], 'an entry address and port of its own', value),
+  );
+  config.sip_servers.forEach((server, index) => {
+    const { port, tls_port, ws_port, wss_port, transports } = server.entry;
+    const ports = [transports.includes('tcp') ? port : undefined, tls_port, ws_port, wss_port].filter(
+      (each) => each !== undefined,
+    );
+    if (new Set(ports).size !== ports.length)
+      report(
+        ['sip_servers', index, 'entry'],
+        'a port of its own for each of TCP, TLS, WS and WSS',
+        ports.join(', '),
+      );
+    if (server.server !== 'embedded') return;
+    for (const key of ['tls_port', 'ws_port', 'wss_port'] as const)
+      if (server.entry[key] !== undefined)
+        report(
+          ['sip_servers', index, 'entry', key],
+          'no such port: the embedded server speaks UDP and TCP',
+          key,
+        );
+  });
+}
+
+function checkParties(config: Structure, report: Report): void {
+  duplicates(
+    config.peers.map((peer) => peer.name),
+    (index, value) => report(['peers', index, 'name'], 'a name that no other peer has', value),
+  );
+  config.peers.forEach((peer, index) => {
+    if (peer.nets.length === 0 && peer.tls_names.length === 0)
+      report(['peers', index], 'at least one of `nets` and `tls_names`', 'neither');
+  });
+  duplicates(
+    config.outbound.allow.map((rule) => rule.host.toLowerCase()),
+    (index, value) => report(['outbound', 'allow', index, 'host'], 'a host that no other rule has', value),
+  );
+}
+
+function checkTimes(config: Structure, report: Report): void {
+  const { health, failover } = config;
+  if (health.timeout_ms > health.interval_ms)
+    report(
+      ['health', 'timeout_ms'],
+      `at most health.interval_ms (${health.interval_ms})`,
+      `${health.timeout_ms}`,
+    );
+  if (health.ejection.base_s > health.ejection.max_s)
+    report(
+      ['health', 'ejection', 'base_s'],
+      `at most max_s (${health.ejection.max_s})`,
+      `${health.ejection.base_s}`,
+    );
+  if (failover.timeout_ms > failover.total_ms)
+    report(
+      ['failover', 'timeout_ms'],
+      `at most failover.total_ms (${failover.total_ms})`,
+      `${failover.timeout_ms}`,
+    );
+  if (config.nat.keepalive.timeout_s > config.nat.keepalive.interval_s)
+    report(
+      ['nat', 'keepalive', 'timeout_s'],
+      `at most nat.keepalive.interval_s (${config.nat.keepalive.interval_s})`,
+      `${config.nat.keepalive.timeout_s}`,
+    );
+}
+
+function checkNat(config: Structure, report: Report): void {
+  duplicates(
+    config.nat.keys.map((key) => String(key.id)),
+    (index, value) => report(['nat', 'keys', index, 'id'], 'an id that no other key has', value),
+  );
+  if (config.ha !== undefined && config.nat.keys.length === 0)
+    report(['nat', 'keys'], 'at least one key, the same on every instance of the group', 'none');
+}
+
+function checkAdmin(config: Structure, report: Report): void {
+  const { admin } = config;
+  if (admin.enabled && admin.token === undefined && !isLoopback(admin.address))
+    report(['admin', 'token'], `a token, because ${admin.address} can be reached from outside`, 'none');
+  if ((admin.cert_file === undefined) !== (admin.key_file === undefined))
+    report(['admin'], '`cert_file` and `key_file` together, or neither', 'one of them');
+}
+
+function checkGroup(config: Structure, report: Report): void {
+  const { ha } = config;
+  if (ha === undefined) return;
+  duplicates([config.instance, ...ha.peers.map((peer) => peer.instance)], (index, value) =>
+    report(['ha', 'peers', index - 1, 'instance'], 'a name that no other instance of the group has', value),
+  );
+  duplicates(
+    ha.vips.map((vip) => vip.address),
+    (index, value) => report(['ha', 'vips', index, 'address'], 'an address that is listed once', value),
+  );
+  ha.peers.forEach((peer, index) => {
+    for (const link of ['m2', 'service'] as const)
+      if ((peer[link] === undefined) !== (ha.listen[link] === undefined))
+        report(['ha', 'peers', index], `\`${link}\` on both ends of the link, or on neither`, 'one end only');
+  });
+  const entries = new Set(config.sip_servers.map((server) => server.entry.address));
+  ha.vips.forEach((vip, index) => {
+    if (!entries.has(vip.address))
+      report(['ha', 'vips', index, 'address'], 'the entry address of a SIP server', vip.address);
+  });
+  if (ha.announce.driver === 'command' && ha.announce.command === undefined)
+    report(['ha', 'announce'], '`command` for the driver "command"', 'none');
+  if (ha.witness !== undefined && config.registry.driver !== 'cassandra')
+    report(
+      ['ha', 'witness'],
+      'registry.driver: cassandra, which holds the witness row',
+      config.registry.driver,
+    );
+}
+
+/** Calls back with each value that was there before, and its place. */
+function duplicates(values: readonly string[], found: (index: number, value: string) => void): void {
+  const seen = new Set<string>();
+  values.forEach((value, index) => {
+    if (seen.has(value)) found(index, value);
+    seen.add(value);
+  });
+}

@@ -1,0 +1,262 @@
+import { checkConfig, parseConfig } from '../../plugin/config/config';
+import { DsbcError } from '../../plugin/errors';
+import { smallConfig } from '../fixtures/config';
+
+const textsOf = (input: unknown): string[] => {
+  const result = checkConfig(input);
+  return result.ok ? [] : result.problems.map((problem) => problem.text);
+};
+
+describe('checkConfig', () => {
+  it('takes the smallest useful configuration and fills in every default', () => {
+    const config = parseConfig(smallConfig());
+    expect(config.systems['source']?.load_distribution).toBe('auto');
+    expect(config.systems['source']?.affinity).toBe('account');
+    expect(config.systems['source']?.sites['main']?.nodes[0]?.tcp).toBe(false);
+    expect(config.admin).toEqual({ enabled: true, address: '127.0.0.1', port: 8090 });
+    expect(config.health.down_codes).toEqual([503]);
+    expect(config.nat.path).toBe('always');
+    expect(config.registry.driver).toBe('memory');
+    expect(config.mtu).toBe(1300);
+  });
+
+  it('freezes the value all the way down', () => {
+    const config = parseConfig(smallConfig());
+    expect(Object.isFrozen(config)).toBe(true);
+    expect(Object.isFrozen(config.systems['source']?.sites['main']?.nodes)).toBe(true);
+    expect(Object.isFrozen(config.health.ejection)).toBe(true);
+  });
+
+  it('finds nothing under names that every object has', () => {
+    const config = parseConfig(smallConfig());
+    expect(config.systems['constructor']).toBeUndefined();
+    expect(config.systems['source']?.sites['toString']).toBeUndefined();
+  });
+
+  it.each<[string, (config: ReturnType<typeof smallConfig>) => unknown, string]>([
+    [
+      'an unknown key',
+      (c) => ({ ...c, default_sytem: 'x' }),
+      'default_sytem: expected one of the keys instance, domains',
+    ],
+    ['a near miss of a key', (c) => ({ ...c, default_sytem: 'x' }), 'did you mean "default_system"?'],
+    [
+      'no SIP server',
+      (c) => ({ ...c, sip_servers: [] }),
+      'sip_servers: expected at least one SIP server; found an empty list',
+    ],
+    [
+      'no systems at all',
+      ({ sip_servers }) => ({ sip_servers }),
+      'systems: expected a map by name; found nothing',
+    ],
+    [
+      'a server of an unknown kind',
+      (c) => ({ ...c, sip_servers: [{ ...c.sip_servers[0], server: 'kamailio' }] }),
+      'sip_servers[0].server: expected one of embedded, drachtio; found "kamailio"',
+    ],
+    [
+      'a control port on the embedded server',
+      (c) => ({ ...c, sip_servers: [{ ...c.sip_servers[0], control: {} }] }),
+      'sip_servers[0].control: expected one of the keys',
+    ],
+    [
+      'an address that is none',
+      (c) => ({ ...c, sip_servers: [{ ...c.sip_servers[0], entry: { address: '10.0.0.300' } }] }),
+      'sip_servers[0].entry.address: expected an IPv4 or IPv6 address; found "10.0.0.300"',
+    ],
+    [
+      'a port out of range',
+      (c) => ({ ...c, admin: { port: 70000 } }),
+      'admin.port: expected a number from 0 to 65535; found 70000',
+    ],
+    [
+      'a port that is text',
+      (c) => ({ ...c, admin: { port: 'high' } }),
+      'admin.port: expected a number; found "high"',
+    ],
+    [
+      'a name with a space',
+      (c) => ({ ...c, systems: { 'a b': c.systems.source } }),
+      'systems["a b"]: expected a name of letters',
+    ],
+    [
+      'an unknown default system',
+      (c) => ({ ...c, default_system: 'target' }),
+      'default_system: expected one of the systems: source; found target',
+    ],
+    [
+      'shares that miss 100',
+      (c) => withShares(c, { main: 70, a: 20 }),
+      'systems.source.load_distribution: expected percentages that add up to 100; found 90',
+    ],
+    [
+      'a share for a site that is not there',
+      (c) => withShares(c, { main: 70, b: 30, a: 0 }),
+      'systems.source.load_distribution.b: expected one of the sites: main, a; found b',
+    ],
+    [
+      'a site without a share',
+      (c) => withShares(c, { main: 100 }),
+      'systems.source.load_distribution: expected a percentage for each site (0 means backup only); found none for a',
+    ],
+    [
+      'a negative share',
+      (c) => withShares(c, { main: 130, a: -30 }),
+      'systems.source.load_distribution.a: expected a percentage from 0 to 100; found -30',
+    ],
+    [
+      'a share that is text',
+      (c) => withShares(c, { main: 'most', a: 0 }),
+      'systems.source.load_distribution: expected "auto", or a percentage for each site; found a map',
+    ],
+    [
+      'a node with a user',
+      (c) => withNode(c, 'sip:1001@198.51.100.21'),
+      'nodes[0].uri: expected a SIP URI without user',
+    ],
+    [
+      'a node with a port out of range',
+      (c) => withNode(c, 'sip:198.51.100.21:99999'),
+      'expected a SIP URI without user',
+    ],
+    [
+      'two nodes with one address',
+      (c) => withNode(c, 'sip:198.51.100.22:5060'),
+      'expected a URI that no other node has; found sip:198.51.100.22:5060, which is also a node of source/main',
+    ],
+    [
+      'a network that is none',
+      (c) => ({ ...c, peers: [{ name: 'v', nets: ['192.0.2.0/33'] }] }),
+      'peers[0].nets[0]: expected a network such as 192.0.2.0/24',
+    ],
+    [
+      'a peer nobody can recognise',
+      (c) => ({ ...c, peers: [{ name: 'v' }] }),
+      'peers[0]: expected at least one of `nets` and `tls_names`',
+    ],
+    [
+      'two peers of one name',
+      (c) => ({
+        ...c,
+        peers: [
+          { name: 'v', nets: ['192.0.2.1'] },
+          { name: 'v', nets: ['192.0.2.2'] },
+        ],
+      }),
+      'peers[1].name: expected a name that no other peer has; found v',
+    ],
+    [
+      'three flow keys',
+      (c) => ({ ...c, nat: { keys: [1, 2, 3].map((id) => ({ id, secret: 'x'.repeat(32) })) } }),
+      'nat.keys: expected at most two keys',
+    ],
+    [
+      'a probe time-out above its interval',
+      (c) => ({ ...c, health: { interval_ms: 500, timeout_ms: 900 } }),
+      'health.timeout_ms: expected at most health.interval_ms (500); found 900',
+    ],
+    [
+      'an open admin port without a token',
+      (c) => ({ ...c, admin: { address: '198.51.100.5' } }),
+      'admin.token: expected a token, because 198.51.100.5 can be reached from outside; found none',
+    ],
+    [
+      'TLS on the embedded server',
+      (c) => ({
+        ...c,
+        sip_servers: [{ ...c.sip_servers[0], entry: { address: '127.0.0.1', tls_port: 5061 } }],
+      }),
+      'sip_servers[0].entry.tls_port: expected no such port: the embedded server speaks UDP and TCP',
+    ],
+    [
+      'a VIP that no SIP server is bound to',
+      (c) => withGroup(c, {}),
+      'ha.vips[0].address: expected the entry address of a SIP server; found 198.51.100.10',
+    ],
+    [
+      'a group without flow keys',
+      (c) => withGroup(c, {}),
+      'nat.keys: expected at least one key, the same on every instance of the group; found none',
+    ],
+    [
+      'an instance that is its own peer',
+      (c) => withGroup({ ...c, instance: 'dsbc-2' }, {}),
+      'ha.peers[0].instance: expected a name that no other instance of the group has; found dsbc-2',
+    ],
+    [
+      'a witness without Cassandra',
+      (c) => withGroup(c, { witness: {} }),
+      'ha.witness: expected registry.driver: cassandra',
+    ],
+    [
+      'a heartbeat link with one end',
+      (c) => withGroup(c, { listen: { m1: '10.0.0.1:7001', m2: '10.0.1.1:7001' } }),
+      'ha.peers[0]: expected `m2` on both ends of the link, or on neither; found one end only',
+    ],
+    [
+      'no domain for the Request-URI',
+      (c) => ({ ...c, domains: [] }),
+      'systems.source: expected `domain` here, or at least one of `domains` at the top; found neither',
+    ],
+  ])('refuses %s and says what was expected and found', (_name, change, expected) => {
+    const texts = textsOf(change(smallConfig()));
+    expect(texts.join('\n')).toContain(expected);
+  });
+
+  it('reports every problem, not only the first', () => {
+    expect(textsOf({ ...smallConfig(), mtu: 1, drain_ms: -1, colour: 'red' })).toHaveLength(3);
+  });
+
+  it('never shows a secret, whatever is wrong with it', () => {
+    const texts = textsOf({
+      ...smallConfig(),
+      admin: { token: 'swordfish' },
+      nat: { keys: [{ id: 1, secret: 'hunter2' }] },
+    }).join('\n');
+    expect(texts).toContain(
+      'admin.token: expected a secret of at least 16 characters; found 9 characters (not shown)',
+    );
+    expect(texts).toContain('nat.keys[0].secret');
+    expect(texts).not.toMatch(/swordfish|hunter2/);
+  });
+
+  it('throws DSBC_CONFIG_INVALID with all problems when a value is needed', () => {
+    expect.assertions(2);
+    try {
+      parseConfig({});
+    } catch (error) {
+      expect(error).toBeInstanceOf(DsbcError);
+      expect((error as DsbcError).details['problems']).toHaveLength(2);
+    }
+  });
+});
+
+type Small = ReturnType<typeof smallConfig>;
+
+function withShares(config: Small, load_distribution: object): unknown {
+  return { ...config, systems: { source: { ...config.systems.source, load_distribution } } };
+}
+
+function withNode(config: Small, uri: string): unknown {
+  const sites = {
+    ...config.systems.source.sites,
+    a: { nodes: [{ uri }] },
+    main: { nodes: [{ uri: 'sip:198.51.100.22:5060' }] },
+  };
+  return { ...config, systems: { source: { sites } } };
+}
+
+function withGroup(config: object, ha: object): unknown {
+  return {
+    ...config,
+    ha: {
+      group: 'g',
+      key: 'k'.repeat(16),
+      listen: { m1: '10.0.0.1:7001' },
+      peers: [{ instance: 'dsbc-2', m1: '10.0.0.2:7001' }],
+      vips: [{ address: '198.51.100.10', interface: 'eth0' }],
+      ...ha,
+    },
+  };
+}
