@@ -30,7 +30,7 @@ describe('checkConfig', () => {
   it('finds nothing under names that every object has', () => {
     const config = parseConfig(smallConfig());
     expect(config.systems['constructor']).toBeUndefined();
-    expect(config.systems['source']?.sites['toString']).toBeUndefined();
+    expect(config.systems['source']?.sites['__proto__']).toBeUndefined();
   });
 
   it.each<[string, (config: ReturnType<typeof smallConfig>) => unknown, string]>([
