@@ -1,0 +1,90 @@
+import { readFile } from 'node:fs/promises';
+import { dirname, resolve } from 'node:path';
+import type { z } from 'zod';
+import { DsbcError } from '../errors';
+import { configInvalid, type ConfigResult } from './config';
+import type { Environment } from './environment';
+import { deepFreeze } from './freeze';
+import { problem, problemsOf } from './problems';
+import { configSchema } from './schema';
+import type { Config } from './types';
+import { readYaml, type YamlSource } from './yaml-source';
+
+/**
+ * Reads, fills in and validates a YAML file.
+ * `${NAME}` and `${NAME:-default}` in a value come from `environment`; paths in the file are relative to it.
+ * @throws DsbcError DSBC_CONFIG_UNREADABLE, or DSBC_CONFIG_INVALID with `details.problems` (file, line, path,
+ * expected, found) for everything that is wrong.
+ */
+export async function loadConfig(file: string, environment: Environment = process.env): Promise<Config> {
+  let text: string;
+  try {
+    text = await readFile(file, 'utf8');
+  } catch (cause) {
+    const reason = cause instanceof Error ? cause.message : String(cause);
+    throw new DsbcError('DSBC_CONFIG_UNREADABLE', `the configuration file cannot be read: ${reason}`, {
+      cause,
+      details: { file },
+    });
+  }
+  const result = readConfig(text, file, environment);
+  if (result.ok) return result.config;
+  throw configInvalid(result.problems);
+}
+
+/** The same for a text that was read already; faults are values. */
+export function readConfig(text: string, file: string, environment: Environment): ConfigResult {
+  const source = readYaml(text, file, environment);
+  if (source.problems.length > 0) return { ok: false, problems: source.problems };
+  if (source.value === null || source.value === undefined)
+    return { ok: false, problems: [problem([], 'a configuration', 'an empty file', source.origin)] };
+  const result = parseWithEnvironment(source);
+  if (!result.success)
+    return { ok: false, problems: problemsOf(result.error.issues, source.value, source.origin) };
+  return { ok: true, config: deepFreeze(resolvePaths(result.data, dirname(file))) };
+}
+
+/**
+ * The environment holds only text. Where the schema wants a number, true or false, and the text came from the
+ * environment, it is read as such and the whole is tried once more.
+ */
+function parseWithEnvironment(source: YamlSource): z.ZodSafeParseResult<z.output<typeof configSchema>> {
+  const first = configSchema.safeParse(source.value);
+  if (first.success) return first;
+  let converted = false;
+  for (const issue of first.error.issues) {
+    if (issue.code !== 'invalid_type' || !source.isFromEnvironment(issue.path)) continue;
+    converted = convertAt(source.value, issue.path, issue.expected) || converted;
+  }
+  return converted ? configSchema.safeParse(source.value) : first;
+}
+
+function convertAt(root: unknown, path: readonly PropertyKey[], expected: string): boolean {
+  let holder: unknown = root;
+  for (const step of path.slice(0, -1)) holder = (holder as Record<PropertyKey, unknown>)[step];
+  const last = path.at(-1);
+  if (typeof holder !== 'object' || holder === null || last === undefined) return false;
+  const slot = holder as Record<PropertyKey, unknown>;
+  const text = slot[last];
+  if (typeof text !== 'string') return false;
+  if ((expected === 'number' || expected === 'int') && /^-?\d+(\.\d+)?$/.test(text))
+    slot[last] = Number(text);
+  else if (expected === 'boolean' && (text === 'true' || text === 'false')) slot[last] = text === 'true';
+  else return false;
+  return true;
+}
+
+/** Makes `path` and every `…_file` absolute, so that the working directory does not matter. */
+function resolvePaths<T>(value: T, base: string): T {
+  if (Array.isArray(value)) {
+    for (const item of value) resolvePaths(item, base);
+  } else if (typeof value === 'object' && value !== null) {
+    const map = value as Record<string, unknown>;
+    for (const [key, inner] of Object.entries(map)) {
+      const isFile = key.endsWith('_file') || (key === 'path' && map['driver'] === 'lmdb');
+      if (isFile && typeof inner === 'string') map[key] = resolve(base, inner);
+      else resolvePaths(inner, base);
+    }
+  }
+  return value;
+}

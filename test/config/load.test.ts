@@ -1,0 +1,146 @@
+import { mkdtemp, rm, writeFile } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { loadConfig, readConfig } from '../../plugin/config/load';
+import { DsbcError } from '../../plugin/errors';
+
+const YAML = `# a comment
+domains: [example.com]
+sip_servers:
+  - name: main
+    server: drachtio
+    entry: { address: 127.0.0.1, port: 5060 }
+    control: { secret: "\${DRACHTIO_SECRET}" }
+systems:
+  source:
+    sites:
+      main: { nodes: [ { uri: 'sip:198.51.100.21:5060' } ] }
+`;
+const env = { DRACHTIO_SECRET: 'cymru-4711' };
+
+const textsOf = (text: string, environment: Record<string, string> = env): string => {
+  const result = readConfig(text, 'dsbc.yaml', environment);
+  return result.ok ? '' : result.problems.map((problem) => problem.text).join('\n');
+};
+const valueOf = (text: string, environment: Record<string, string> = env) => {
+  const result = readConfig(text, '/etc/dsbc/dsbc.yaml', environment);
+  if (!result.ok) throw new Error(result.problems.map((problem) => problem.text).join('\n'));
+  return result.config;
+};
+
+describe('readConfig', () => {
+  it('fills in the environment', () => {
+    const [server] = valueOf(YAML).sip_servers;
+    expect(server?.server === 'drachtio' && server.control.secret).toBe('cymru-4711');
+  });
+
+  it('keeps a secret of digits a text', () => {
+    const [server] = valueOf(YAML, {
+      DRACHTIO_SECRET: '0042',
+    }).sip_servers;
+    expect(server?.server === 'drachtio' && server.control.secret).toBe('0042');
+  });
+
+  it('reads numbers, true and false from the environment where the schema wants them', () => {
+    const config = valueOf(
+      `${YAML}mtu: \${MTU}\nadmin: { port: "\${PORT:-0}", enabled: "\${ADMIN:-false}" }\n`,
+      { ...env, MTU: '1400' },
+    );
+    expect(config.mtu).toBe(1400);
+    expect(config.admin.port).toBe(0);
+    expect(config.admin.enabled).toBe(false);
+  });
+
+  it('takes the default for a variable that is unset or empty', () => {
+    expect(valueOf(`${YAML}instance: \${NAME:-dsbc-7}\n`).instance).toBe('dsbc-7');
+    expect(valueOf(`${YAML}instance: \${NAME:-dsbc-7}\n`, { ...env, NAME: '' }).instance).toBe('dsbc-7');
+  });
+
+  it('leaves $${ as a literal ${', () => {
+    expect(textsOf(`${YAML}instance: "$\${NAME}"\n`)).toContain('instance: expected a name');
+  });
+
+  it('lets no value of the environment add keys', () => {
+    const text = textsOf(`${YAML}instance: \${NAME}\n`, { ...env, NAME: 'x\nadmin: { address: 0.0.0.0 }' });
+    expect(text).toContain('dsbc.yaml:12: instance: expected a name');
+  });
+
+  it('names a variable that is not set, with its line', () => {
+    expect(textsOf(YAML, {})).toBe(
+      'dsbc.yaml:7: expected the environment variable DRACHTIO_SECRET to be set; found nothing',
+    );
+  });
+
+  it('refuses a reference that has no end', () => {
+    expect(textsOf(`${YAML}instance: "\${NAME"\n`)).toBe(
+      'dsbc.yaml:12: expected a reference such as ${NAME} or ${NAME:-default}; found ${NAME',
+    );
+  });
+
+  it('shows the reference, not the value, of a wrong value from the environment', () => {
+    const text = textsOf(`${YAML}mtu: \${MTU}\n`, { ...env, MTU: 'my password by mistake' });
+    expect(text).toBe('dsbc.yaml:12: mtu: expected a number; found ${MTU}');
+  });
+
+  it('gives file and line of an unknown key, a wrong value and a missing one', () => {
+    const text = textsOf(YAML.replace('name: main', 'nam: main').replace('port: 5060', 'port: 0'));
+    expect(text).toContain('dsbc.yaml:4: sip_servers[0].name: expected text; found nothing');
+    expect(text).toContain('dsbc.yaml:4: sip_servers[0].nam: expected one of the keys name, server, entry');
+    expect(text).toContain('did you mean "name"?');
+    expect(text).toContain(
+      'dsbc.yaml:6: sip_servers[0].entry.port: expected a number from 1 to 65535; found 0',
+    );
+  });
+
+  it.each([
+    ['a tab in the indentation', 'a:\n\tb: 1\n', 'dsbc.yaml:2: expected YAML; found'],
+    ['a key twice', 'mtu: 1300\nmtu: 1400\n', 'dsbc.yaml:2: expected YAML; found Map keys must be unique'],
+    [
+      'a reference without quotes inside braces',
+      'admin: { port: ${PORT} }\n',
+      'dsbc.yaml:1: expected YAML with "${NAME}" in quotes inside { } and [ ]; found',
+    ],
+    ['an empty file', '# nothing\n', 'dsbc.yaml: expected a configuration; found an empty file'],
+    ['a list', '- 1\n', 'expected a map of keys; found a list of 1'],
+  ])('refuses %s', (_name, text, expected) => {
+    expect(textsOf(text)).toContain(expected);
+  });
+
+  it('reads paths relative to the file', () => {
+    const config = valueOf(`${YAML}registry: { driver: lmdb, path: data/registry.lmdb }\n`);
+    expect(config.registry.driver === 'lmdb' && config.registry.path).toBe('/etc/dsbc/data/registry.lmdb');
+  });
+});
+
+describe('loadConfig', () => {
+  let dir: string;
+  beforeAll(async () => {
+    dir = await mkdtemp(join(tmpdir(), 'dsbc-config-'));
+  });
+  afterAll(() => rm(dir, { recursive: true }));
+
+  it('reads a file', async () => {
+    await writeFile(join(dir, 'ok.yaml'), YAML);
+    await expect(loadConfig(join(dir, 'ok.yaml'), env)).resolves.toMatchObject({ domains: ['example.com'] });
+  });
+
+  it('says that a file is not there', async () => {
+    await expect(loadConfig(join(dir, 'none.yaml'), env)).rejects.toMatchObject({
+      code: 'DSBC_CONFIG_UNREADABLE',
+    });
+  });
+
+  it('shows every problem with file and line in its message', async () => {
+    const file = join(dir, 'bad.yaml');
+    await writeFile(file, `${YAML}mtu: 1\ndrain_ms: -1\n`);
+    const error = await loadConfig(file, env).then(
+      () => undefined,
+      (reason: unknown) => reason,
+    );
+    expect(error).toBeInstanceOf(DsbcError);
+    expect((error as DsbcError).message).toContain(
+      `${file}:12: mtu: expected a number from 576 to 65507; found 1`,
+    );
+    expect((error as DsbcError).message).toContain(`${file}:13: drain_ms:`);
+  });
+});
