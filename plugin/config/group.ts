@@ -43,9 +43,19 @@ export const ha = z
         'Links that are compared between instances; heartbeat links never are. Default: those of `vips`.',
       ),
     preempt: z
-      .union([z.literal('never'), z.strictObject({ after_s: seconds(1, 86_400) })], {
-        error: '"never", or { after_s: seconds }',
-      })
+      .union(
+        [
+          z.literal('never'),
+          z.strictObject({
+            after_s: seconds(1, 86_400).describe(
+              'Seconds it must have been the better one before it takes the VIP.',
+            ),
+          }),
+        ],
+        {
+          error: '"never", or { after_s: seconds }',
+        },
+      )
       .default('never')
       .describe('Whether a better instance takes the VIP back, and after how long.'),
     probe_absent_s: seconds(1, 3600).default(15).describe('How often a peer that is away is tried.'),

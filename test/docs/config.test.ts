@@ -1,0 +1,23 @@
+import { configJsonSchema } from '../../plugin/config/json-schema';
+import { configKeys, configReference } from '../../plugin/config/reference';
+import { fillBlock, itIsCurrent } from '../fixtures/generated';
+
+describe('the documented configuration', () => {
+  itIsCurrent('config-examples/dsbc.schema.json', () => JSON.stringify(configJsonSchema()));
+  itIsCurrent('docs/config.md', (before) => fillBlock(before, 'keys', configReference()));
+
+  it('says of every key what it means', () => {
+    expect(configKeys().filter((key) => key.meaning === '')).toEqual([]);
+  });
+
+  it('marks every secret', () => {
+    const secrets = configKeys().filter((key) => key.type === 'secret');
+    expect(secrets.map((key) => key.path)).toEqual([
+      'sip_servers[].control.secret',
+      'registry.password',
+      'nat.keys[].secret',
+      'ha.key',
+      'admin.token',
+    ]);
+  });
+});
