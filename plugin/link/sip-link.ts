@@ -25,6 +25,16 @@ export interface LinkCapabilities {
   readonly flowClosedEvents: boolean;
   /** An own client transaction can be abandoned: the server stops sending. */
   readonly cancelOwnTransactions: boolean;
+  /** A request can be left without an answer and its retransmissions swallowed, at once. */
+  readonly dropRequests: boolean;
+  /** `proxy` can take headers of the request out (`removeHeaders`). */
+  readonly removeHeaders: boolean;
+  /** Which of the server's addresses a request leaves from can be chosen (`entry`). */
+  readonly entrySelection: boolean;
+  /** A request can be bound to a stream connection that is open now (`existingFlow`). */
+  readonly existingFlow: boolean;
+  /** A body with a NUL byte reaches the far side whole (drachtio-server cuts it there in own transactions). */
+  readonly binaryBodies: boolean;
 }
 
 /** What drachtio-server 0.9.10 can do: none of these. */
@@ -35,6 +45,11 @@ export const DRACHTIO_CAPABILITIES: LinkCapabilities = Object.freeze({
   hostlessContactSafe: false,
   flowClosedEvents: false,
   cancelOwnTransactions: false,
+  dropRequests: false,
+  removeHeaders: false,
+  entrySelection: false,
+  existingFlow: false,
+  binaryBodies: false,
 });
 
 /** A header to be sent: the name as it is to appear, and its value (latin1 text: one char per byte). */
@@ -66,10 +81,15 @@ export interface InboundRequest {
   readonly settled: boolean;
   /** Calls back once when the caller cancels (at once if it already has). */
   onCancel(listener: () => void): void;
+  /**
+   * Hands the request to the next handler of the application it is shared with (middleware form only),
+   * which then answers it.
+   */
+  readonly pass?: () => void;
 }
 
 /** An own client transaction (the relay `forward`). */
-export interface ClientRequest {
+export interface ClientRequest extends FlowChoice {
   readonly method: string;
   readonly uri: string;
   readonly headers: readonly HeaderLine[];
@@ -79,6 +99,14 @@ export interface ClientRequest {
   /** Milliseconds until the wait for a final answer ends. */
   readonly timeoutMs: number;
   readonly signal?: AbortSignal;
+}
+
+/** Ways to choose the local end of a request; each only where it is a capability, ignored elsewhere. */
+export interface FlowChoice {
+  /** The server's own address to leave from (`entrySelection`). */
+  readonly entry?: { readonly address: string; readonly port: number };
+  /** Only over a stream connection that is open now, else 430 at once (`existingFlow`). */
+  readonly existingFlow?: boolean;
 }
 
 /** How an own client transaction ended. */
@@ -100,41 +128,67 @@ export interface ProxyTarget {
   readonly uri: string;
 }
 
-export interface ProxyOptions {
+export interface ProxyOptions extends FlowChoice {
   readonly targets: readonly ProxyTarget[];
   readonly recordRoute: boolean;
   /** A user part for our Record-Route; only where `flowRecordRoute` is a capability. */
   readonly recordRouteUser?: string;
-  /** Headers added by the server's rules (drachtio.md, `proxy`). */
+  /**
+   * Headers added by the server's rules: one that may occur once is replaced, a list header is appended;
+   * Via, Route, Record-Route and RSeq are dropped by drachtio-server.
+   */
   readonly headers?: readonly HeaderLine[];
+  /** Names of headers to take out first (`removeHeaders`). */
+  readonly removeHeaders?: readonly string[];
+  /** The statuses that try the next target, time-outs as 408 and transport failures as 503 (`failoverByStatus`). */
+  readonly failoverStatuses?: readonly number[];
   /** Milliseconds without any answer until the next target (INVITE only). */
   readonly provisionalTimeoutMs?: number;
   /** Milliseconds without a final answer until the next target. */
   readonly finalTimeoutMs?: number;
   /** Called for each answer a target gave, as it comes. */
-  readonly onAnswer?: (answer: {
-    readonly status: number;
-    readonly message: SipMessage;
-    readonly source: TransportAddress;
-  }) => void;
+  readonly onAnswer?: (answer: TargetAnswer) => void;
   /** Milliseconds until the promise settles whatever happens. */
   readonly deadlineMs: number;
+}
+
+/** A final answer of a proxied request's target. */
+export interface TargetAnswer {
+  readonly status: number;
+  readonly message: SipMessage;
+  /** Without an address when the server made the answer up by itself. */
+  readonly source: TransportAddress;
+  /** The target it is about, where the server tells it. */
+  readonly target?: string;
 }
 
 export type ProxyOutcome =
   | {
       readonly kind: 'done';
       readonly finalStatus: number | undefined;
-      readonly answers: readonly { status: number; message: SipMessage; source: TransportAddress }[];
+      readonly answers: readonly TargetAnswer[];
     }
   | { readonly kind: 'refused'; readonly reason: string }
   | { readonly kind: 'cancelled' }
-  | { readonly kind: 'deadline' }
+  | { readonly kind: 'deadline'; readonly answers: readonly TargetAnswer[] }
   | { readonly kind: 'link_lost' };
+
+/** What is under way on a link; all three return to zero when nothing is. */
+export interface LinkLoad {
+  /** Commands the server has not answered yet. */
+  readonly commands: number;
+  readonly clientTransactions: number;
+  /** Requests of the network that are neither answered nor dropped, proxied ones included. */
+  readonly inboundRequests: number;
+}
 
 export type LinkState = 'connecting' | 'connected' | 'lost' | 'closed';
 
-/** One guarded connection to one SIP server. Every promise it gives settles. */
+/**
+ * One guarded connection to one SIP server. Every promise it gives settles. `request`, `proxy` and `respond`
+ * reject with DSBC_HEADER_UNSAFE when a header or URI could smuggle another header; `respond` also with
+ * DSBC_LINK_REFUSED, DSBC_LINK_TIMEOUT or DSBC_LINK_LOST.
+ */
 export interface SipLink {
   /** The name of the SIP server in the configuration. */
   readonly name: string;
@@ -142,6 +196,7 @@ export interface SipLink {
   readonly capabilities: LinkCapabilities;
   /** What the server says it listens on, learnt at connection. */
   readonly addresses: readonly TransportAddress[];
+  readonly load: LinkLoad;
   request(request: ClientRequest): Promise<ClientOutcome>;
   proxy(request: InboundRequest, options: ProxyOptions): Promise<ProxyOutcome>;
   respond(request: InboundRequest, response: ResponseSpec): Promise<void>;
@@ -150,6 +205,8 @@ export interface SipLink {
   /** At most one handler; what it throws is logged and answered 500. */
   onRequest(handler: (request: InboundRequest) => void | Promise<void>): void;
   onState(listener: (state: LinkState) => void): void;
+  /** Tells each stream flow that is closed (`flowClosedEvents`); elsewhere nothing is ever told. */
+  onFlowClosed(listener: (flow: TransportAddress) => void): void;
   /** Stops reconnecting, settles what is pending. Idempotent. */
   close(): Promise<void>;
 }

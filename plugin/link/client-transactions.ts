@@ -1,0 +1,81 @@
+import type { Socket } from 'node:net';
+import { parseMessage } from '../message/parse';
+import type { SipFrame } from './control-message';
+import type { ClientOutcome } from './sip-link';
+
+interface Waiting {
+  readonly socket: Socket;
+  settle(outcome: ClientOutcome): void;
+}
+
+/**
+ * Own client transactions that wait for a final answer, by the server's transaction id. What ends an entry
+ * early (deadline, abort) is with whoever opened it; a late answer then finds none and is dropped.
+ */
+export class ClientTransactions {
+  private readonly waiting = new Map<string, Waiting>();
+
+  get size(): number {
+    return this.waiting.size;
+  }
+
+  open(id: string, socket: Socket, settle: (outcome: ClientOutcome) => void): void {
+    this.waiting.set(id, { socket, settle });
+  }
+
+  forget(id: string): void {
+    this.waiting.delete(id);
+  }
+
+  has(id: string): boolean {
+    return this.waiting.has(id);
+  }
+
+  /** A response frame of one of these transactions. Provisional answers change nothing. */
+  answer(frame: SipFrame): void {
+    const waiting = this.waiting.get(frame.transactionId);
+    if (waiting === undefined) return;
+    const parsed = parseMessage(frame.bytes);
+    const status = parsed.ok ? parsed.message.status : statusOf(frame.bytes);
+    if (status !== undefined && status < 200) return;
+    this.waiting.delete(frame.transactionId);
+    waiting.settle(outcomeOf(frame, parsed, status));
+  }
+
+  lose(socket: Socket): void {
+    for (const [id, waiting] of [...this.waiting]) {
+      if (waiting.socket !== socket) continue;
+      this.waiting.delete(id);
+      waiting.settle({ kind: 'link_lost' });
+    }
+  }
+}
+
+function outcomeOf(
+  frame: SipFrame,
+  parsed: ReturnType<typeof parseMessage>,
+  status: number | undefined,
+): ClientOutcome {
+  if (frame.from.address === '') {
+    // Without a source address the server made the answer up: its own time-out, or it could not send at all.
+    if (status === 408) return { kind: 'timeout' };
+    return {
+      kind: 'transport_error',
+      ...(status === undefined ? {} : { status }),
+      reason: 'the SIP server could not send it',
+    };
+  }
+  if (!parsed.ok || status === undefined) {
+    return {
+      kind: 'transport_error',
+      reason: `unreadable answer: ${parsed.ok ? 'no status' : parsed.reason}`,
+    };
+  }
+  return { kind: 'answer', message: parsed.message, status, source: frame.from };
+}
+
+/** The status code of an answer whose headers can't be read. */
+export function statusOf(bytes: Buffer): number | undefined {
+  const match = /^SIP\/\d\.\d (\d{3}) /i.exec(bytes.toString('latin1', 0, 16));
+  return match ? Number(match[1]) : undefined;
+}

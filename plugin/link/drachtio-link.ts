@@ -1,0 +1,563 @@
+import type { Socket } from 'node:net';
+import { DsbcError } from '../errors';
+import { reasonPhrase } from '../message/build';
+import { parseMessage } from '../message/parse';
+import type { SipMessage } from '../message/sip-message';
+import type { MonotonicClock } from '../telemetry/clock';
+import type { Logger } from '../telemetry/logger';
+import { readCapabilities } from './capabilities';
+import { ClientTransactions } from './client-transactions';
+import { proxyCommand, sipCommand } from './command-text';
+import {
+  readFrame,
+  readHostports,
+  transportAddress,
+  type ReplyFrame,
+  type SipFrame,
+} from './control-message';
+import { formsDialog, hasHostlessContact } from './hostless-contact';
+import { Inbound, InboundTable } from './inbound-request';
+import { abandonOrder, dropOrder, flowOrders, proxyOrders, timeoutOrder, withoutOrders } from './orders';
+import { PendingCommands } from './pending-commands';
+import { ProxiedRequest } from './proxied-request';
+import {
+  DRACHTIO_CAPABILITIES,
+  type ClientOutcome,
+  type ClientRequest,
+  type InboundRequest,
+  type LinkCapabilities,
+  type LinkLoad,
+  type LinkState,
+  type ProxyOptions,
+  type ProxyOutcome,
+  type ResponseSpec,
+  type SipLink,
+  type TransportAddress,
+} from './sip-link';
+import type { Agent, WireProtocol } from './srf';
+
+import { WireGuard } from './wire-guard';
+
+/** Times of a link, milliseconds. */
+export interface LinkTimes {
+  /** Until a command that the server answers at once must be answered. */
+  readonly requestTimeoutMs: number;
+  readonly pingIntervalMs: number;
+  /** Until a ping must be answered; else the link counts as lost. */
+  readonly pingTimeoutMs: number;
+  readonly connectTimeoutMs: number;
+  readonly minReconnectDelayMs: number;
+  readonly maxReconnectDelayMs: number;
+}
+
+export const DEFAULT_LINK_TIMES: LinkTimes = Object.freeze({
+  requestTimeoutMs: 5000,
+  pingIntervalMs: 5000,
+  pingTimeoutMs: 2000,
+  connectTimeoutMs: 5000,
+  minReconnectDelayMs: 50,
+  maxReconnectDelayMs: 1000,
+});
+
+const SWEEP_INTERVAL_MS = 5000;
+
+/** What becomes of frames the link does not handle itself: the library, own or shared with other routes. */
+export interface LibrarySide {
+  readonly agent: Agent;
+  readonly libraryText: 'latin1' | 'utf8';
+  /** Whether a request of the network goes to the library's middleware (shared form) or straight to the link. */
+  readonly shared: boolean;
+  pass(socket: Socket, frame: Buffer): void;
+  ownsDialog(socket: Socket, dialogId: string): boolean;
+  /** A CANCEL or a final answer ended this request: the library's own entry for it goes too. */
+  forget(request: Inbound, how: 'cancelled' | 'answered' | 'proxied' | 'dropped'): void;
+  /** A CANCEL for a request that is not the link's. */
+  cancel(socket: Socket, frame: SipFrame, raw: Buffer): void;
+}
+
+/** The link of one drachtio-srf agent, over whatever connection it has at the moment. */
+export class DrachtioLink implements SipLink {
+  state: LinkState = 'connecting';
+  capabilities: LinkCapabilities = DRACHTIO_CAPABILITIES;
+  addresses: readonly TransportAddress[] = [];
+  private guard: WireGuard | undefined;
+  private readonly commands = new PendingCommands();
+  private readonly transactions = new ClientTransactions();
+  private readonly inbound = new InboundTable();
+  private readonly stateListeners: ((state: LinkState) => void)[] = [];
+  private readonly flowListeners: ((flow: TransportAddress) => void)[] = [];
+  private handler: ((request: InboundRequest) => void | Promise<void>) | undefined;
+  private socket: Socket | undefined;
+  private pingTimer: NodeJS.Timeout | undefined;
+  private readonly sweepTimer: NodeJS.Timeout;
+
+  constructor(
+    readonly name: string,
+    private readonly library: LibrarySide,
+    private readonly times: LinkTimes,
+    private readonly log: Logger,
+    private readonly now: MonotonicClock,
+  ) {
+    this.sweepTimer = setInterval(() => {
+      this.sweep();
+    }, SWEEP_INTERVAL_MS);
+    this.sweepTimer.unref();
+  }
+
+  /** Guards the library's wire; to be called once, as soon as the library has made it. */
+  attach(wire: WireProtocol): void {
+    const options = { log: this.log, ...this.times, libraryText: this.library.libraryText };
+    this.guard = new WireGuard(wire, options, {
+      frame: (socket, frame) => {
+        this.onFrame(socket, frame);
+      },
+      down: (socket) => {
+        this.onDown(socket);
+      },
+    });
+    if (this.state === 'closed') this.guard.close();
+  }
+
+  get load(): LinkLoad {
+    return {
+      commands: this.commands.size,
+      clientTransactions: this.transactions.size,
+      inboundRequests: this.inbound.size,
+    };
+  }
+
+  /** Takes over connections made before the link was; they count as authenticated if the library says so. */
+  takeOverConnections(): void {
+    for (const [socket, record] of this.library.agent.mapServer) {
+      this.guard?.takeOver(socket);
+      if (!record.authenticated) continue;
+      this.addresses = readHostports(record.hostport ?? '');
+      this.onUp(socket);
+    }
+  }
+
+  /** Gives a request back to the application it is shared with. */
+  release(request: Inbound): void {
+    this.inbound.remove(request);
+  }
+
+  async request(request: ClientRequest): Promise<ClientOutcome> {
+    const text = sipCommand({
+      ...(request.nextHop === undefined ? {} : { nextHop: request.nextHop }),
+      startLine: requestLine(request),
+      headers: [
+        ...withoutOrders(request.headers),
+        ...flowOrders(request, this.capabilities),
+        ...timeoutOrder(request.timeoutMs, this.capabilities),
+      ],
+      body: request.body ?? '',
+    });
+    const { socket, guard } = this;
+    if (socket === undefined || guard === undefined) return { kind: 'link_lost' };
+    if (request.signal?.aborted === true) return { kind: 'aborted' };
+    return new Promise((resolve) => {
+      let transactionId: string | undefined;
+      const finish = (outcome: ClientOutcome): void => {
+        clearTimeout(deadline);
+        request.signal?.removeEventListener('abort', abort);
+        this.commands.forget(commandId);
+        if (transactionId !== undefined) this.transactions.forget(transactionId);
+        resolve(outcome);
+      };
+      const giveUp = (kind: 'timeout' | 'aborted'): void => {
+        if (transactionId !== undefined) this.abandon(socket, transactionId, request);
+        finish({ kind });
+      };
+      const abort = (): void => {
+        giveUp('aborted');
+      };
+      const deadline = setTimeout(() => {
+        giveUp('timeout');
+      }, request.timeoutMs);
+      request.signal?.addEventListener('abort', abort, { once: true });
+      const commandId = guard.send(socket, text);
+      this.commands.add(commandId, socket, this.times.requestTimeoutMs, {
+        reply: (frame) => {
+          const id = frame.tokens[6];
+          if (!frame.ok || id === undefined) {
+            finish({ kind: 'transport_error', reason: frame.tokens[0] ?? 'refused by the SIP server' });
+            return;
+          }
+          transactionId = id;
+          this.transactions.open(id, socket, finish);
+        },
+        timedOut: () => {
+          finish({ kind: 'transport_error', reason: 'the SIP server did not take the request in time' });
+        },
+        lost: () => {
+          finish({ kind: 'link_lost' });
+        },
+      });
+    });
+  }
+
+  async proxy(request: InboundRequest, options: ProxyOptions): Promise<ProxyOutcome> {
+    const text = proxyCommand(request.id, request.message.method, {
+      ...options,
+      headers: [...withoutOrders(options.headers ?? []), ...proxyOrders(options, this.capabilities)],
+    });
+    const entry = this.entryOf(request);
+    if (entry?.cancelled === true || request.cancelled) return { kind: 'cancelled' };
+    if (entry === undefined) return { kind: 'refused', reason: 'the request is over' };
+    if (entry.settled) return { kind: 'refused', reason: 'the request was answered or proxied before' };
+    const { guard } = this;
+    if (guard === undefined) return { kind: 'link_lost' };
+    entry.settled = true;
+    entry.proxied = true;
+    this.library.forget(entry, 'proxied');
+    return new Promise((resolve) => {
+      const commandId = guard.send(entry.socket, text);
+      const proxied = new ProxiedRequest(
+        options.onAnswer,
+        (outcome) => {
+          this.inbound.remove(entry);
+          resolve(outcome);
+        },
+        () => entry.cancelled,
+      );
+      this.commands.add(commandId, entry.socket, options.deadlineMs, proxied);
+    });
+  }
+
+  async respond(request: InboundRequest, response: ResponseSpec): Promise<void> {
+    const reason = response.reason ?? reasonPhrase(response.status);
+
+    if (/[\r\n\u0000]/.test(reason)) {
+      throw new DsbcError('DSBC_HEADER_UNSAFE', 'the reason phrase would carry a line end');
+    }
+    const text = sipCommand({
+      transactionId: request.id,
+      startLine: `SIP/2.0 ${response.status} ${reason}`,
+      headers: withoutOrders(response.headers ?? []),
+      body: response.body ?? '',
+    });
+    const entry = this.entryOf(request);
+    if (entry === undefined || entry.settled) {
+      throw new DsbcError('DSBC_LINK_REFUSED', 'the request is over', {
+        details: { link: this.name, status: response.status, cancelled: request.cancelled },
+      });
+    }
+    if (response.status >= 200) {
+      this.inbound.remove(entry);
+      this.library.forget(entry, 'answered');
+    } else {
+      entry.inProgress = true;
+    }
+    if (this.answerKills(entry.message)) {
+      this.log.warn(
+        { callId: entry.message.callId, status: response.status },
+        'left unanswered: its Contact has no host, and an answer would end the SIP server',
+      );
+      return;
+    }
+    await this.command(entry.socket, text);
+  }
+
+  drop(request: InboundRequest): void {
+    const entry = this.entryOf(request);
+    if (entry === undefined || entry.settled) return;
+    this.inbound.remove(entry);
+    this.library.forget(entry, 'dropped');
+    if (!this.capabilities.dropRequests) return;
+    const text = sipCommand({
+      transactionId: request.id,
+      startLine: 'SIP/2.0 480 Dropped',
+      headers: [dropOrder],
+      body: '',
+    });
+    this.sendAndForget(entry.socket, text);
+  }
+
+  onRequest(handler: (request: InboundRequest) => void | Promise<void>): void {
+    this.handler = handler;
+  }
+
+  onState(listener: (state: LinkState) => void): void {
+    this.stateListeners.push(listener);
+  }
+
+  onFlowClosed(listener: (flow: TransportAddress) => void): void {
+    this.flowListeners.push(listener);
+  }
+
+  async close(): Promise<void> {
+    if (this.state === 'closed') return;
+    clearInterval(this.sweepTimer);
+    const socket = this.socket;
+    this.guard?.close();
+    if (socket) this.onDown(socket);
+    this.setState('closed');
+    // Lets the sockets' own close events pass, so that nothing of the link runs after this.
+    await new Promise((resolve) => setImmediate(resolve));
+  }
+
+  /** Gives a request to the handler; what that throws, or rejects with, is answered 500. */
+  deliver(request: Inbound): void {
+    this.inbound.add(request);
+    if (this.handler === undefined) {
+      this.answerForOurselves(request, 503);
+      return;
+    }
+    const failed = (error: unknown): void => {
+      this.log.error({ err: error, callId: request.message.callId }, 'the request handler failed');
+      this.answerForOurselves(request, 500);
+    };
+    try {
+      const running = this.handler(request);
+      if (running) running.catch(failed);
+    } catch (error) {
+      failed(error);
+    }
+  }
+
+  /** Builds the link's view of a request, or answers 400 when its bytes can't be read. */
+  read(socket: Socket, frame: SipFrame): Inbound | undefined {
+    const parsed = parseMessage(frame.bytes);
+    if (parsed.ok) {
+      return new Inbound(
+        frame.transactionId,
+        this,
+        parsed.message,
+        frame.from,
+        frame.receivedOn ?? { address: '', port: 5060 },
+        socket,
+        this.now(),
+        frame.dialogId,
+      );
+    }
+    this.log.info({ source: frame.from, reason: parsed.reason }, 'a request that cannot be read');
+    const method = methodOf(frame.bytes);
+    const mayAnswer =
+      method !== 'ACK' &&
+      (!formsDialog(method) || (parsed.message !== undefined && !this.answerKills(parsed.message)));
+    if (mayAnswer) {
+      const startLine = `SIP/2.0 400 Bad Request (${parsed.reason.replace(/[\r\n]/g, ' ')})`;
+      const text = sipCommand({ transactionId: frame.transactionId, startLine, headers: [], body: '' });
+      this.sendAndForget(socket, text);
+    }
+    return undefined;
+  }
+
+  private onFrame(socket: Socket, raw: Buffer): void {
+    const frame = readFrame(raw);
+    switch (frame.kind) {
+      case 'unknown':
+        this.guard?.reset(socket, `a frame of unknown type '${frame.type.slice(0, 20)}'`);
+        return;
+      case 'event':
+        if (frame.name === 'flow_closed') this.onFlowEvent(frame.tokens);
+        return;
+      case 'cdr':
+        this.library.pass(socket, raw);
+        return;
+      case 'response':
+        this.onReply(socket, frame, raw);
+        return;
+      case 'sip':
+        this.onSip(socket, frame, raw);
+    }
+  }
+
+  private onReply(socket: Socket, frame: ReplyFrame, raw: Buffer): void {
+    if (this.commands.settle(frame)) return;
+    const record = this.library.agent.mapServer.get(socket);
+    const authenticating = record?.authenticated === false && record.pendingRequests.has(frame.forId);
+    this.library.pass(socket, raw);
+    if (!authenticating) return;
+    if (!frame.ok) {
+      const error = new DsbcError('DSBC_LINK_AUTH', undefined, { details: { link: this.name } });
+      this.log.error({ err: error }, 'the SIP server refused the secret');
+      this.guard?.reset(socket, 'secret refused');
+      return;
+    }
+    this.addresses = readHostports(frame.tokens[0] ?? '');
+    this.capabilities = readCapabilities(frame.tokens[3]);
+    this.log.info({ link: this.name, server: frame.tokens[1], addresses: frame.tokens[0] }, 'link up');
+    this.onUp(socket);
+  }
+
+  private onSip(socket: Socket, frame: SipFrame, raw: Buffer): void {
+    if (frame.origin !== 'network') {
+      if (this.transactions.has(frame.transactionId)) this.transactions.answer(frame);
+      else this.library.pass(socket, raw);
+      return;
+    }
+    const method = methodOf(frame.bytes);
+    if (method.startsWith('SIP/')) {
+      if (this.transactions.has(frame.transactionId)) this.transactions.answer(frame);
+      else this.library.pass(socket, raw);
+      return;
+    }
+    if (method === 'CANCEL') {
+      this.onCancel(socket, frame, raw);
+      return;
+    }
+    if (this.library.shared || this.library.ownsDialog(socket, frame.dialogId)) {
+      this.library.pass(socket, raw);
+      return;
+    }
+    // An ACK or a PRACK that belongs to no dialog of ours can't be answered.
+    if (method === 'ACK') return;
+    const request = this.read(socket, frame);
+    if (request) this.deliver(request);
+  }
+
+  private onCancel(socket: Socket, frame: SipFrame, raw: Buffer): void {
+    const request = this.inbound.get(frame.transactionId);
+    if (request === undefined) {
+      this.library.cancel(socket, frame, raw);
+      return;
+    }
+    this.library.forget(request, 'cancelled');
+    // The server has answered 487 by itself; a proxied one goes on until its outcome is told.
+    if (!request.proxied) this.inbound.remove(request);
+    for (const fault of request.cancel()) {
+      this.log.error({ err: fault, callId: request.message.callId }, 'a CANCEL listener failed');
+    }
+  }
+
+  private onFlowEvent(tokens: readonly string[]): void {
+    const flow = transportAddress(tokens[0] ?? '', tokens[1] ?? '', tokens[2] ?? '');
+    for (const listener of this.flowListeners) this.protect(() => listener(flow));
+  }
+
+  private onUp(socket: Socket): void {
+    this.guard?.authenticated(socket);
+    this.socket = socket;
+    if (this.capabilities.flowClosedEvents) this.sendAndForget(socket, 'route|flow_closed');
+    if (this.pingTimer) clearInterval(this.pingTimer);
+    this.pingTimer = setInterval(() => {
+      this.ping(socket);
+    }, this.times.pingIntervalMs);
+    this.pingTimer.unref();
+    this.setState('connected');
+  }
+
+  private onDown(socket: Socket): void {
+    this.commands.lose(socket);
+    this.transactions.lose(socket);
+    this.inbound.lose(socket);
+    if (this.socket !== socket) return;
+    this.socket = undefined;
+    if (this.pingTimer) clearInterval(this.pingTimer);
+    this.pingTimer = undefined;
+    if (this.state !== 'closed') {
+      this.log.warn({ link: this.name }, 'link lost');
+      this.setState('lost');
+    }
+  }
+
+  private ping(socket: Socket): void {
+    const { guard } = this;
+    if (guard === undefined) return;
+    let answered = false;
+    const id = guard.send(socket, 'ping');
+    this.commands.add(id, socket, this.times.pingTimeoutMs, {
+      reply: () => {
+        answered = true;
+      },
+      timedOut: () => {
+        // After a freeze of this process timers run before what has arrived meanwhile is read: look once more.
+        setImmediate(() => {
+          if (!answered) guard.reset(socket, 'no answer to a ping');
+        });
+      },
+      lost: () => undefined,
+    });
+  }
+
+  private abandon(socket: Socket, transactionId: string, request: ClientRequest): void {
+    if (!this.capabilities.cancelOwnTransactions) return;
+    const startLine = `CANCEL ${request.uri} SIP/2.0`;
+    this.sendAndForget(socket, sipCommand({ transactionId, startLine, headers: [abandonOrder], body: '' }));
+  }
+
+  /** A final answer nobody waits for. */
+  private answerForOurselves(request: Inbound, status: number): void {
+    if (request.settled || request.cancelled) return;
+    this.respond(request, { status }).catch((error: unknown) => {
+      this.log.warn({ err: error, callId: request.message.callId, status }, 'an answer could not be given');
+    });
+  }
+
+  private answerKills(message: SipMessage): boolean {
+    return (
+      !this.capabilities.hostlessContactSafe && formsDialog(message.method) && hasHostlessContact(message)
+    );
+  }
+
+  private command(socket: Socket, text: string): Promise<void> {
+    const { guard } = this;
+    const details = { link: this.name };
+    if (guard === undefined) return Promise.reject(new DsbcError('DSBC_LINK_LOST', undefined, { details }));
+    return new Promise((resolve, reject) => {
+      this.commands.add(guard.send(socket, text), socket, this.times.requestTimeoutMs, {
+        reply: (frame) => {
+          if (frame.ok) resolve();
+          else reject(new DsbcError('DSBC_LINK_REFUSED', frame.tokens[0], { details }));
+        },
+        timedOut: () => {
+          reject(new DsbcError('DSBC_LINK_TIMEOUT', undefined, { details }));
+        },
+        lost: () => {
+          reject(new DsbcError('DSBC_LINK_LOST', undefined, { details }));
+        },
+      });
+    });
+  }
+
+  private sendAndForget(socket: Socket, text: string): void {
+    this.command(socket, text).catch((error: unknown) => {
+      this.log.debug({ err: error }, 'a command without consequence failed');
+    });
+  }
+
+  private entryOf(request: InboundRequest): Inbound | undefined {
+    const entry = this.inbound.get(request.id);
+    return entry === request ? entry : undefined;
+  }
+
+  private sweep(): void {
+    for (const request of this.inbound.sweep(this.now())) {
+      this.library.forget(request, 'dropped');
+      this.log.warn({ callId: request.message.callId, method: request.message.method }, 'never answered');
+    }
+  }
+
+  private setState(state: LinkState): void {
+    if (this.state === state) return;
+    this.state = state;
+    for (const listener of this.stateListeners) this.protect(() => listener(state));
+  }
+
+  private protect(call: () => void): void {
+    try {
+      call();
+    } catch (error) {
+      this.log.error({ err: error }, 'a link listener failed');
+    }
+  }
+}
+
+function requestLine(request: ClientRequest): string {
+  return `${request.method} ${safeRequestUri(request.uri)} SIP/2.0`;
+}
+
+function safeRequestUri(uri: string): string {
+  if (uri === '' || /[\u0000-\u0020\u007f<>"]/.test(uri)) {
+    throw new DsbcError('DSBC_HEADER_UNSAFE', 'the Request-URI cannot be sent', {
+      details: { uri: uri.slice(0, 80) },
+    });
+  }
+  return uri;
+}
+
+/** The first word of a message: a method, or `SIP/2.0`. */
+export function methodOf(bytes: Buffer): string {
+  return /^[^ \r\n]*/.exec(bytes.toString('latin1', 0, 40))?.[0] ?? '';
+}
