@@ -8,6 +8,8 @@ need ip iproute2
 need nft nftables
 need tcpdump tcpdump
 need arping iputils-arping
+need baresip baresip-core
+need kamailio kamailio
 need java openjdk-17-jre-headless
 need mvn maven
 need chromium chromium
