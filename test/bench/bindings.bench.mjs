@@ -1,0 +1,94 @@
+// 200,000 registrations behind NAT: memory per binding, evenness of the pings, delay of the event loop; and what a flow token costs.
+import { createRequire } from 'node:module';
+import { monitorEventLoopDelay } from 'node:perf_hooks';
+import { setTimeout as sleep } from 'node:timers/promises';
+
+const require = createRequire(import.meta.url);
+const { BindingTable } = require('../../dist/nat/bindings.js');
+const { Keepalive } = require('../../dist/nat/keepalive.js');
+const { FlowTokens } = require('../../dist/nat/flow-token.js');
+const { silentLogger } = require('../../dist/telemetry/logger.js');
+
+const BINDINGS = 200_000;
+const SECONDS = 25;
+const now = () => performance.now();
+const memory = () => {
+  gc();
+  gc();
+  return process.memoryUsage().heapUsed + process.memoryUsage().external;
+};
+const flowAt = (i) => ({
+  entry: { address: '198.51.100.10', port: 5060 },
+  transport: 'udp',
+  remote: { address: `10.${(i >> 16) & 255}.${(i >> 8) & 255}.${i & 255}`, port: 1024 + (i % 60000) },
+});
+
+const before = memory();
+const table = new BindingTable({ maxBindings: BINDINGS, now });
+const perSecond = new Array(SECONDS).fill(0);
+let started = 0;
+const keepalive = new Keepalive({
+  table,
+  config: { enabled: true, interval_s: SECONDS, misses: 3, timeout_s: 4 },
+  now,
+  log: silentLogger,
+  send: () => {
+    perSecond[Math.min(SECONDS - 1, Math.floor((now() - started) / 1000))]++;
+    return Promise.resolve(true);
+  },
+});
+const t0 = now();
+for (let i = 0; i < BINDINGS; i++)
+  table.take(
+    {
+      aor: `${100000 + i}@example.com`,
+      all: false,
+      contacts: [
+        {
+          uri: `sip:${100000 + i}@192.168.1.33:5060`,
+          device: `call:${i}-8f3a77d1c2@192.168.1.33`,
+          expires: 3600,
+        },
+      ],
+    },
+    flowAt(i),
+    true,
+  );
+const insert = (now() - t0) / BINDINGS;
+const bytes = (memory() - before) / BINDINGS;
+
+const delay = monitorEventLoopDelay({ resolution: 1 });
+keepalive.setActive(true);
+keepalive.start();
+started = now();
+delay.enable();
+await sleep(SECONDS * 1000);
+delay.disable();
+keepalive.stop();
+
+const tokens = new FlowTokens([{ id: 1, secret: 'a secret for the bench only' }]);
+const N = 100_000;
+const t1 = now();
+let token;
+for (let i = 0; i < N; i++) token = tokens.issue(flowAt(i));
+const issue = ((now() - t1) / N) * 1000;
+const t2 = now();
+for (let i = 0; i < N; i++) tokens.read(token);
+const read = ((now() - t2) / N) * 1000;
+
+// The first and the last second are cut by the start and the end of the run.
+const inner = perSecond.slice(1, -1);
+const mean = inner.reduce((sum, count) => sum + count, 0) / inner.length;
+const off = Math.max(...inner.map((count) => Math.abs(count - mean) / mean)) * 100;
+const result = {
+  bindings: BINDINGS,
+  bytesPerBinding: Math.round(bytes),
+  insertMicroseconds: Number((insert * 1000).toFixed(2)),
+  pingsPerSecond: Math.round(mean),
+  worstSecondOffPercent: Number(off.toFixed(2)),
+  eventLoopDelayP99Ms: Number((delay.percentile(99) / 1e6).toFixed(2)),
+  tokenIssueMicroseconds: Number(issue.toFixed(2)),
+  tokenReadMicroseconds: Number(read.toFixed(2)),
+};
+if (process.argv.includes('--json')) console.log(JSON.stringify(result));
+else for (const [name, value] of Object.entries(result)) console.log(`${name.padEnd(26)} ${value}`);
