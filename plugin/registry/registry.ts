@@ -51,12 +51,22 @@ export type RegistryChange =
   | { readonly type: 'customer'; readonly id: string }
   | { readonly type: 'all' };
 
-/** Writing and walking; used by the CLI, provisioning and import. */
+/**
+ * Writing and walking; used by the CLI, provisioning and import. Writes reject with DSBC_REGISTRY_INVALID (bad entry)
+ * or DSBC_REGISTRY_UNAVAILABLE (outcome unknown: repeat it); once one has resolved it is durable and this process's
+ * listeners have been told.
+ */
 export interface RegistryStore extends RegistryLookup {
   readonly driver: 'memory' | 'lmdb' | 'cassandra';
   get(key: RegistryKey): Promise<RegistryEntry | null>;
   put(entry: RegistryEntry): Promise<void>;
+  /** Resolves to whether there was one. */
   delete(key: RegistryKey): Promise<boolean>;
+  /** Many entries, cheaper than one by one; not atomic: after a rejection some may be stored, and a repeat is harmless. */
+  putAll(entries: readonly RegistryEntry[]): Promise<void>;
+  /** Removes many; keys that don't exist are ignored. */
+  deleteAll(keys: readonly RegistryKey[]): Promise<void>;
+  /** Walks all entries, in no promised order; what is written meanwhile may or may not be seen. */
   entries(): AsyncIterable<RegistryEntry>;
   getCustomer(id: string): Promise<Customer | null>;
   putCustomer(customer: Customer): Promise<void>;
@@ -89,3 +99,26 @@ export interface OperatorStates {
   putDecision(decision: OperatorDecision): Promise<void>;
   onDecision(listener: (decisions: readonly OperatorDecision[]) => void): () => void;
 }
+
+/** What provisioning handlers keep records about. */
+export type ProvisionedKind = KeyKind | 'customer';
+export interface ProvisionedEntity {
+  readonly kind: ProvisionedKind;
+  readonly value: string;
+}
+
+/** Records of provisioning: which events were handled, and what each system said of each entity. */
+export interface ProvisioningRecords {
+  /** Whether this event of that system was handled before. Forgotten after days. */
+  eventHandled(system: string, eventId: string): Promise<boolean>;
+  markEventHandled(system: string, eventId: string): Promise<void>;
+  /**
+   * Changes an entity's record with compare-and-set: `change` gets the record now stored (null: none) and returns
+   * the new one, and is called again when somebody else was quicker. Resolves to the record as stored.
+   */
+  amendRecord(entity: ProvisionedEntity, change: (record: string | null) => string): Promise<string>;
+  readRecord(entity: ProvisionedEntity): Promise<string | null>;
+}
+
+/** Everything one driver serves; those who use it take the narrow interface they need. */
+export interface Registry extends RegistryStore, OperatorStates, ProvisioningRecords {}
