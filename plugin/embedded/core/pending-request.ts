@@ -1,0 +1,17 @@
+import type { Timer } from '../clock';
+import type { Application } from '../control/application';
+import type { ProxySearch } from '../proxy/proxy-search';
+import type { ServerTransaction } from '../transaction/server-transaction';
+
+/** A request that an application has to answer or proxy. */
+export interface PendingRequest {
+  readonly id: string;
+  readonly transaction: ServerTransaction;
+  readonly application: Application;
+  /** Ends the wait for the application. */
+  patience: Timer | undefined;
+  /** Set once the application proxied it. */
+  search: ProxySearch | undefined;
+  /** The tag of To that the application chose; else the transaction's. */
+  tag: string | undefined;
+}

@@ -1,0 +1,12 @@
+export {
+  startEmbeddedServer,
+  type EmbeddedCounts,
+  type EmbeddedOptions,
+  type EmbeddedServer,
+  type TokenFlow,
+} from './server';
+export type { Clock, Timer } from './clock';
+export { DEFAULT_LIMITS, type Limits } from './limits';
+export type { Log } from './log';
+export type { Resolver } from './proxy/next-hop';
+export type { EntryAddress, TransportName } from './transport/flow';

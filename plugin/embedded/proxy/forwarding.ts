@@ -1,0 +1,89 @@
+import { parseUri } from '../../message/uri';
+import { splitList, parseNameAddr } from '../../message/name-addr';
+import type { Header, SipMessage } from '../../message/sip-message';
+import type { Self } from '../core/self';
+import { outgoing, type Outgoing } from '../transaction/outgoing';
+import { hostPort, type Flow } from '../transport/flow';
+import { newBranch } from '../wire/text';
+import { SEAL_PARAMETER } from './dialog-seal';
+import { applyHeaders } from './header-policy';
+import { ownVia } from './via-lines';
+
+const DEFAULT_MAX_FORWARDS = 70;
+
+/** What the application ordered about the headers of a proxied request. */
+export interface HeaderOrders {
+  readonly given: readonly Header[];
+  /** Keys of headers taken out first. */
+  readonly removed: ReadonlySet<string>;
+}
+
+/** The header lines with Max-Forwards one less (RFC 3261 §16.6 item 3); added where it was missing. */
+export function withOneHopLess(headers: readonly Header[], maxForwards: number | undefined): Header[] {
+  const value = String(maxForwards === undefined ? DEFAULT_MAX_FORWARDS : maxForwards - 1);
+  const at = headers.findIndex(({ key }) => key === 'max-forwards');
+  if (at < 0) return [...headers, { name: 'Max-Forwards', key: 'max-forwards', value }];
+  return headers.map((header, index) => (index === at ? { ...header, value } : header));
+}
+
+/** Takes elements off the front of the Route while `strip` says so. */
+export function withoutRoutes(headers: readonly Header[], strip: (uri: string) => boolean): Header[] {
+  const result: Header[] = [];
+  let done = false;
+  for (const header of headers) {
+    if (done || header.key !== 'route') {
+      result.push(header);
+      continue;
+    }
+    const elements = splitList(header.value);
+    while (!done && elements.length > 0) {
+      const uri = parseNameAddr(elements[0] ?? '')?.uri;
+      if (uri !== undefined && strip(uri)) elements.shift();
+      else done = true;
+    }
+    if (elements.length > 0) result.push({ ...header, value: elements.join(', ') });
+  }
+  return result;
+}
+
+/** All but the Via of the request as it leaves, the same for each target. */
+export function forwardedHeaders(request: SipMessage, orders: HeaderOrders, self: Self): Header[] {
+  let first = true;
+  // Preloaded Routes that name us, and one that does not (drachtio-server takes off whatever is on top).
+  const unrouted = withoutRoutes(request.headers, (uri) => {
+    const strip = first || self.namesUs(uri);
+    first = false;
+    return strip;
+  });
+  const kept = orders.removed.size === 0 ? unrouted : unrouted.filter(({ key }) => !orders.removed.has(key));
+  return applyHeaders(withOneHopLess(kept, request.maxForwards), orders.given);
+}
+
+/** Our Record-Route, or Path for a REGISTER (RFC 3327). */
+export function routeLine(
+  method: string,
+  flow: Flow,
+  mark: { readonly user: string | undefined; readonly seal: string },
+): Header {
+  const { entry } = flow;
+  const user = mark.user === undefined || mark.user === '' ? '' : `${mark.user}@`;
+  const transport = flow.transport === 'udp' ? '' : `;transport=${flow.transport}`;
+  const uri = `<sip:${user}${hostPort(entry.address, entry.port)}${transport};lr`;
+  return method === 'REGISTER'
+    ? { name: 'Path', key: 'path', value: `${uri}>` }
+    : { name: 'Record-Route', key: 'record-route', value: `${uri};${SEAL_PARAMETER}=${mark.seal}>` };
+}
+
+/** The request for one target. */
+export function forwardedRequest(
+  request: SipMessage,
+  headers: readonly Header[],
+  target: { readonly uri: string; readonly flow: Flow },
+  self: Self,
+): Outgoing {
+  const branch = newBranch();
+  // A Request-URI that names us is replaced by where the application sends it.
+  const uri = self.isOwnUri(parseUri(request.uri)) ? target.uri : request.uri;
+  const via = ownVia(target.flow, branch);
+  return outgoing({ method: request.method, uri, branch, via, body: request.body }, headers);
+}

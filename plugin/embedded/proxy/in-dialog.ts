@@ -1,0 +1,115 @@
+import { createHash } from 'node:crypto';
+import { param, parseNameAddr } from '../../message/name-addr';
+import type { SipMessage } from '../../message/sip-message';
+import { parseUri, uriParam, type SipUri } from '../../message/uri';
+import type { Self } from '../core/self';
+import type { Flow, Sent } from '../transport/flow';
+import { isSingleHost } from '../wire/address-guard';
+import type { Inbound } from '../wire/inbound';
+import { requestText } from '../wire/text';
+import { SEAL_PARAMETER, type DialogSeal } from './dialog-seal';
+import { withOneHopLess, withoutRoutes } from './forwarding';
+import { ownVia } from './via-lines';
+
+/** Turns the user part of a Record-Route of ours back into a flow; undefined when it is not one of ours. */
+export type FlowOfToken = (user: string) => Flow | undefined;
+
+export interface InDialogEnvironment {
+  readonly self: Self;
+  readonly seal: DialogSeal;
+  readonly flowOfToken: FlowOfToken;
+  /** Where a URI is, seen from the entry address a request came in on. */
+  readonly flowTo: (uri: SipUri, from: Flow) => Flow | undefined | Promise<Flow | undefined>;
+  readonly send: (flow: Flow, text: string, sent?: Sent) => void;
+  /** Answers without state; an ACK gets none. */
+  readonly refuse: (inbound: Inbound, status: number, reason?: string) => void;
+}
+
+const hasTag = (message: SipMessage): boolean =>
+  message.to !== undefined && param(message.to.params, 'tag') !== undefined;
+
+/** Whether a request belongs to a dialog and its topmost Route names this server. */
+export function isAlongOurRoute(message: SipMessage, self: Self): boolean {
+  if (!hasTag(message)) return false;
+  const [first] = message.list('route');
+  const uri = first === undefined ? undefined : parseNameAddr(first)?.uri;
+  return uri !== undefined && self.namesUs(uri);
+}
+
+/** The same for a request, its ACK and its CANCEL, and for each time it comes again (RFC 3261 §16.11). */
+function statelessBranch(message: SipMessage): string {
+  const { via } = message;
+  const marks = `${via?.branch ?? ''}|${via?.host ?? ''}:${via?.port ?? ''}|${message.callId ?? ''}|${message.cseq?.number ?? ''}`;
+  return `z9hG4bK${createHash('sha1').update(marks, 'latin1').digest('base64url')}`;
+}
+
+const sameFlow = (a: Flow, b: Flow): boolean =>
+  a.transport === b.transport && a.address === b.address && a.port === b.port;
+
+/**
+ * Forwards requests inside dialogs along our Record-Route, without state: towards the flow its token names, or, for
+ * what comes by that flow, along the rest of the Route. Only when the seal says that we put that Route into this very
+ * dialog; so the server relays for dialogs the application let through and for nobody else.
+ */
+export class InDialogForwarder {
+  readonly #environment: InDialogEnvironment;
+
+  constructor(environment: InDialogEnvironment) {
+    this.#environment = environment;
+  }
+
+  forward(inbound: Inbound): void {
+    const { message } = inbound;
+    const { refuse, self, seal, flowOfToken } = this.#environment;
+    const tokens: string[] = [];
+    const seals: boolean[] = [];
+    const headers = withoutRoutes(message.headers, (text) => {
+      const uri = parseUri(text);
+      if (!uri || !self.isOwnUri(uri)) return false;
+      const mark = uriParam(uri, SEAL_PARAMETER);
+      seals.push(typeof mark === 'string' && seal.fits(mark, message));
+      if (uri.user !== undefined) tokens.push(uri.user);
+      return true;
+    });
+    if (seals.includes(false)) {
+      refuse(inbound, 481);
+      return;
+    }
+    const flows = tokens.map(flowOfToken);
+    if (flows.includes(undefined)) {
+      refuse(inbound, 403, 'Invalid flow token');
+      return;
+    }
+    const towards = flows.find((flow) => flow && !sameFlow(flow, inbound.flow));
+    const lines = withOneHopLess(headers, message.maxForwards);
+    if (towards) this.#send(inbound, lines, { ...towards, existingOnly: true });
+    else this.#routeOn(inbound, lines);
+  }
+
+  /** To the next Route, or the Request-URI (RFC 3261 §16.6 item 7). */
+  #routeOn(inbound: Inbound, headers: SipMessage['headers']): void {
+    const { refuse, self, flowTo } = this.#environment;
+    const next = headers.find(({ key }) => key === 'route');
+    const uri = parseUri((next && parseNameAddr(next.value)?.uri) ?? inbound.message.uri);
+    if (!uri || uri.host === '' || self.isOwnUri(uri)) {
+      refuse(inbound, 481);
+      return;
+    }
+    const found = flowTo(uri, inbound.flow);
+    const go = (flow: Flow | undefined): void => {
+      if (flow && isSingleHost(flow.address)) this.#send(inbound, headers, flow);
+      else refuse(inbound, 503);
+    };
+    if (found instanceof Promise) void found.then(go);
+    else go(found);
+  }
+
+  #send(inbound: Inbound, headers: SipMessage['headers'], flow: Flow): void {
+    const { message } = inbound;
+    const via = ownVia(flow, statelessBranch(message), inbound.flow.connection);
+    const lines = [{ name: 'Via', value: via }, ...headers];
+    this.#environment.send(flow, requestText(message.method, message.uri, lines, message.body), (error) => {
+      if (error) this.#environment.refuse(inbound, error.failure === 'flow_failed' ? 430 : 503);
+    });
+  }
+}

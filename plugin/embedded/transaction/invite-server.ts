@@ -1,0 +1,149 @@
+import type { Timer } from '../clock';
+import type { Flow } from '../transport/flow';
+import type { Inbound } from '../wire/inbound';
+import type { ServerEnvironment, ServerStart, ServerTransaction, ServerUser } from './server-transaction';
+import { T1, T2, T4, TRANSACTION_MS } from './timers';
+
+/**
+ * The INVITE server transaction (RFC 3261 §17.2.1 with RFC 6026).
+ *
+ *     proceeding ──2xx──▶ accepted ──L──▶ terminated
+ *          ╰──300-699──▶ completed ──ACK──▶ confirmed ──I──▶ terminated
+ *                            ╰──H──▶ terminated
+ */
+export class InviteServer implements ServerTransaction {
+  readonly method = 'INVITE';
+  readonly id: string;
+  readonly answerFlow: Flow;
+  readonly toTag: string;
+  user: ServerUser = {};
+  readonly #key: string;
+  readonly #environment: ServerEnvironment;
+  #request: Inbound | undefined;
+  #state: 'proceeding' | 'accepted' | 'completed' | 'confirmed' | 'terminated' = 'proceeding';
+  #status = 0;
+  #latest: string | undefined;
+  #retransmit: Timer | undefined;
+  #end: Timer | undefined;
+  #cancelled = false;
+
+  constructor(start: ServerStart, environment: ServerEnvironment) {
+    this.id = start.id;
+    this.answerFlow = start.answerFlow;
+    this.toTag = start.toTag;
+    this.#key = start.key;
+    this.#request = start.request;
+    this.#environment = environment;
+  }
+
+  get request(): Inbound | undefined {
+    return this.#request;
+  }
+
+  get status(): number {
+    return this.#status;
+  }
+
+  respond(status: number, text: string): boolean {
+    if (status < 300 && status >= 200) return this.#accept(status, text);
+    if (this.#state !== 'proceeding') return false;
+    this.#status = status;
+    this.#latest = text;
+    if (status >= 300) this.#refuse();
+    this.#send(text);
+    return true;
+  }
+
+  repeated(): void {
+    if (this.#latest === undefined) return;
+    // Accepted: whoever sent the 2xx repeats it until the ACK comes (RFC 6026 §7.1).
+    if (this.#state !== 'proceeding' && this.#state !== 'completed') return;
+    this.#environment.countRetransmission();
+    this.#send(this.#latest);
+  }
+
+  close(): void {
+    this.user = {};
+    this.#terminate();
+  }
+
+  swallow(): void {
+    if (this.#state !== 'proceeding') return;
+    this.#state = 'confirmed';
+    this.#latest = undefined;
+    this.#release();
+    this.#end = this.#environment.after(TRANSACTION_MS, () => this.#terminate());
+  }
+
+  /** The caller's CANCEL, answered by the layer. */
+  cancel(cancel: Inbound): void {
+    if (this.#state !== 'proceeding' || this.#cancelled) return;
+    this.#cancelled = true;
+    this.user.cancelled?.(cancel);
+  }
+
+  /** An ACK that matches by the transaction's key. */
+  acknowledge(ack: Inbound): void {
+    if (this.#state === 'accepted') this.user.acknowledged?.(ack);
+    if (this.#state !== 'completed') return;
+    this.#state = 'confirmed';
+    this.#latest = undefined;
+    this.#retransmit?.cancel();
+    this.#end?.cancel();
+    if (this.answerFlow.transport === 'udp') this.#end = this.#environment.after(T4, () => this.#terminate());
+    else this.#terminate();
+  }
+
+  #accept(status: number, text: string): boolean {
+    if (this.#state === 'proceeding') {
+      this.#state = 'accepted';
+      this.#status = status;
+      this.#latest = undefined;
+      this.#release();
+      this.#end = this.#environment.after(TRANSACTION_MS, () => this.#terminate());
+    } else if (this.#state !== 'accepted') return false;
+    // Every 2xx passes, also a second one from another branch.
+    this.#send(text);
+    return true;
+  }
+
+  #refuse(): void {
+    this.#state = 'completed';
+    this.#release();
+    if (this.answerFlow.transport === 'udp') this.#armRetransmit(T1);
+    this.#end = this.#environment.after(TRANSACTION_MS, () => {
+      this.#terminate();
+      this.user.failed?.('timeout');
+    });
+  }
+
+  #armRetransmit(interval: number): void {
+    this.#retransmit = this.#environment.after(interval, () => {
+      if (this.#latest === undefined) return;
+      this.#environment.countRetransmission();
+      this.#send(this.#latest);
+      this.#armRetransmit(Math.min(interval * 2, T2));
+    });
+  }
+
+  #send(text: string): void {
+    this.#environment.send(this.answerFlow, text, (error) => {
+      if (error) this.user.failed?.(error);
+    });
+  }
+
+  /** The request is not needed any more: memory for 32 s of calls is what counts. */
+  #release(): void {
+    this.#request = undefined;
+  }
+
+  #terminate(): void {
+    if (this.#state === 'terminated') return;
+    this.#state = 'terminated';
+    this.#latest = undefined;
+    this.#retransmit?.cancel();
+    this.#end?.cancel();
+    this.#environment.ended(this, this.#key);
+    this.user.ended?.();
+  }
+}
