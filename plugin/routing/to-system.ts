@@ -1,0 +1,86 @@
+import type { Decision } from './decision';
+import { refuse, unavailable, type Deciding } from './deciding';
+import { makePlan, type PlanResult } from './plan';
+import { chooseRelay, isFarSender, opensDialog } from './relay-choice';
+import type { SystemModel } from './snapshot';
+import { askedOf, systemUri } from './target';
+
+/** The plan of a request within a system, and the text that chose the site. */
+export function planIn(
+  { question, world, steps, key, known }: Deciding,
+  system: SystemModel,
+): { readonly affinityKey: string; readonly result: PlanResult } {
+  const { source, facts } = question;
+  const account = known?.account ?? key?.value ?? facts.callId;
+  const affinityKey = system.affinity === 'call' ? facts.callId : account;
+  const result = makePlan(
+    system,
+    world.states,
+    {
+      affinityKey,
+      turn: system.affinity === 'none' ? world.turnOf(system.name) : 0,
+      pinned: known?.site,
+      seenAt: world.states.size === 0 ? undefined : world.seenAt(system.name, account),
+      exclude: source.role === 'site' && source.system === system.name ? source.site : undefined,
+      challenger: world.challenger,
+    },
+    steps,
+  );
+  return { affinityKey, result };
+}
+
+/** The answer when a system has no site for the request. */
+export const noPlan = (deciding: Deciding, system: string, why: 'maintenance' | 'only_source'): Decision =>
+  why === 'only_source'
+    ? refuse(deciding, 404, 'Not Found', 'it lives at the very site that asks', { system })
+    : unavailable(deciding, `every site of system ${system} is in maintenance`, system);
+
+/** To a site of a system: the plan, the Request-URI and the way it is carried. */
+export function toSystem(deciding: Deciding, systemName: string): Decision {
+  const { question, snapshot, steps, key, known } = deciding;
+  const { facts, source } = question;
+  const system = snapshot.systems.get(systemName);
+  if (system === undefined) {
+    return unavailable(deciding, `the registry names system ${systemName}, which is not configured`);
+  }
+  if (hasUnsafeContact(deciding))
+    return refuse(deciding, 400, 'Contact Without Host', 'the SIP server cannot carry it');
+  const { affinityKey, result } = planIn(deciding, system);
+  if (result.kind === 'none') return noPlan(deciding, systemName, result.why);
+  const { plan, afterChallenge } = result;
+  const site = system.sites.find((one) => one.name === plan[0]?.site);
+  const choice = chooseRelay(
+    facts,
+    {
+      dialogs: source.role === 'site' ? 'auto' : snapshot.dialogs[source.role],
+      natDialogs: site?.natDialogs ?? 'on_path',
+      far: source.role !== 'site' && isFarSender(facts),
+      strip: question.strip,
+    },
+    steps,
+  );
+  const requestUri = systemUri(snapshot, system, facts.target, facts.targetText, {
+    asked: askedOf(facts.target, question.calledUser),
+    foreign: !question.ours,
+    escape: choice.relay !== 'proxy' && !facts.server.exactHeaders,
+  });
+  return {
+    kind: 'dispatch',
+    relay: choice.relay,
+    onPath: choice.onPath,
+    failover: choice.failover,
+    strip: choice.strip,
+    requestUri,
+    key,
+    answer: known,
+    affinityKey,
+    system: systemName,
+    plan,
+    afterChallenge,
+    steps: steps ?? [],
+  };
+}
+
+/** A Contact without a host (`*`, `tel:`) in a request that opens a dialog ends drachtio-server. */
+export const hasUnsafeContact = ({ question: { facts } }: Deciding): boolean =>
+  opensDialog(facts.method) && facts.contact?.host === '' && !facts.server.hostlessContactSafe;
