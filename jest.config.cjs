@@ -9,6 +9,8 @@ module.exports = {
       { jsc: { parser: { syntax: 'typescript' }, target: 'es2022' }, module: { type: 'commonjs' } },
     ],
   },
+  // `import('./x.js')` in the sources means x.ts.
+  moduleNameMapper: { '^(\\.{1,2}/.*)\\.js$': '$1' },
   transformIgnorePatterns: ['/node_modules/(?!(cookie|content-disposition)/)'],
   testTimeout: 20000,
   reporters: ['default', '<rootDir>/scripts/closing-line-reporter.cjs'],

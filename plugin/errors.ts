@@ -19,6 +19,7 @@ export const ERRORS = {
   DSBC_NETWORK_FAILED: 'an address, announcement or link operation failed',
   DSBC_GROUP_INVALID: 'the settings of the group are not valid',
   DSBC_GROUP_REFUSED: 'the group cannot do that now',
+  DSBC_ADMIN_UNREACHABLE: 'the running instance cannot be reached over its admin API',
   DSBC_NATIVE_REQUIRED: 'the native addon is required but cannot be loaded',
 } as const;
 

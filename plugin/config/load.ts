@@ -1,5 +1,6 @@
 import { readFile } from 'node:fs/promises';
 import { dirname, resolve } from 'node:path';
+import { types } from 'node:util';
 import type { z } from 'zod';
 import { DsbcError } from '../errors';
 import { configInvalid, type ConfigResult } from './config';
@@ -21,7 +22,7 @@ export async function loadConfig(file: string, environment: Environment = proces
   try {
     text = await readFile(file, 'utf8');
   } catch (cause) {
-    const reason = cause instanceof Error ? cause.message : String(cause);
+    const reason = types.isNativeError(cause) ? cause.message : String(cause);
     throw new DsbcError('DSBC_CONFIG_UNREADABLE', `the configuration file cannot be read: ${reason}`, {
       cause,
       details: { file },

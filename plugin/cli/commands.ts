@@ -1,0 +1,6 @@
+import type { Command } from './command';
+import { helpCommand } from './help';
+import { versionCommand } from './version';
+
+/** Every command, in the order `dsbc help` lists them. */
+export const COMMANDS: readonly Command[] = [helpCommand(() => COMMANDS), versionCommand];

@@ -1,0 +1,45 @@
+import { parseArgs, types, type ParseArgsConfig } from 'node:util';
+import { UsageError } from './command';
+
+type Options = NonNullable<ParseArgsConfig['options']>;
+
+type Parsed<T extends Options> = ReturnType<
+  typeof parseArgs<{ options: T; args: string[]; allowPositionals: true; strict: true }>
+>;
+
+/**
+ * Reads a command's options (node:util parseArgs).
+ * @param least how many words without `--` there must be
+ * @param most how many there may be
+ * @throws UsageError for an option that is unknown or lacks its value, and for too few or too many words
+ */
+export function parseOptions<T extends Options>(
+  argv: readonly string[],
+  options: T,
+  least = 0,
+  most = least,
+): Parsed<T> {
+  const parsed = parse(argv, options);
+  const { positionals } = parsed;
+  if (positionals.length > most) throw new UsageError(`unexpected "${positionals[most] ?? ''}"`);
+  if (positionals.length < least) throw new UsageError('something is missing');
+  return parsed;
+}
+
+function parse<T extends Options>(argv: readonly string[], options: T): Parsed<T> {
+  try {
+    return parseArgs({ args: [...argv], options, allowPositionals: true, strict: true });
+  } catch (error) {
+    if (!types.isNativeError(error)) throw error;
+    // Node's own words, less the hint about `--` that helps nobody here.
+    throw new UsageError((error.message.split('. To specify')[0] ?? error.message).replace(/\n[\s\S]*/, ''));
+  }
+}
+
+/** `-c FILE`, `--config FILE`, as every command that reads the configuration takes it. */
+export const configOption = { config: { type: 'string', short: 'c' } } as const;
+
+/** The given file, or dsbc.yaml in the working directory. */
+export function configFile(values: { readonly config?: string | undefined }): string {
+  return values.config ?? 'dsbc.yaml';
+}
