@@ -1,6 +1,7 @@
 // Whole-program load: the product against a trivial proxy app on the same SIP server, in the same run.
 // usage: npm run bench -- dispatch [--json] [--rate N] [--seconds N] [--runs N] [--only trivial|dsbc] [--method INVITE|REGISTER]
-// The server is drachtio-server where DRACHTIO_BIN names one, else the embedded server (dsbc only).
+// The server is drachtio-server where DRACHTIO_BIN names one, else the embedded server: a process of its own beside the
+// trivial app, inside the product's process otherwise (so that node_cpu_ms of dsbc then includes the server).
 import { mkdtempSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -64,7 +65,16 @@ async function measure(app, method) {
   const controlPort = await freePort('127.0.0.1');
   const sitePort = await freePort(SITES[0]);
   const sites = SITES.map((address) => startSite(address, sitePort));
-  const server = bin ? await startDrachtio(bin, '127.0.0.1', port, controlPort) : undefined;
+  const server = bin
+    ? await startDrachtio(bin, '127.0.0.1', port, controlPort)
+    : app === 'trivial'
+      ? await startNode(
+          [new URL('./lib/embedded.mjs', import.meta.url).pathname, '127.0.0.1', port, controlPort].map(
+            String,
+          ),
+          'ready',
+        )
+      : undefined;
   const program =
     app === 'trivial'
       ? await startNode(
@@ -111,7 +121,7 @@ async function measure(app, method) {
 }
 
 const median = (numbers) => [...numbers].sort((a, b) => a - b)[Math.floor(numbers.length / 2)];
-const apps = values.only ? [values.only] : bin ? ['trivial', 'dsbc'] : ['dsbc'];
+const apps = values.only ? [values.only] : ['trivial', 'dsbc'];
 const methods = values.method ? [values.method] : ['REGISTER', 'INVITE'];
 const report = {};
 for (const method of methods) {
@@ -127,7 +137,7 @@ for (const method of methods) {
       runs: runs.length,
       achieved: median(runs.map((run) => run.achieved)),
       node_cpu_ms: median(runs.map((run) => run.node_cpu_ms)),
-      server_cpu_ms: bin ? median(runs.map((run) => run.server_cpu_ms)) : undefined,
+      server_cpu_ms: median(runs.map((run) => run.server_cpu_ms ?? 0)),
       p50_ms: median(runs.map((run) => run.p50)),
       p99_ms: median(runs.map((run) => run.p99)),
       node_mib: median(runs.map((run) => run.node_mib)),
