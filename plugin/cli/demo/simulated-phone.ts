@@ -27,6 +27,10 @@ export class SimulatedPhone extends UdpParty {
     super();
   }
 
+  get account(): string {
+    return this.options.account;
+  }
+
   /** Registers, answering one challenge; the final status, 408 for silence. */
   async register(contact?: string): Promise<number> {
     const callId = token(8);

@@ -13,6 +13,17 @@ export interface Registration {
   readonly path: readonly string[];
 }
 
+/** One request a site was asked; `order` is the same clock for all sites. */
+export interface Seen {
+  readonly order: number;
+  readonly method: string;
+  /** Whom it was for: the To user of a REGISTER, else the Request-URI user. */
+  readonly user: string;
+  readonly from: string;
+}
+
+let order = 0;
+
 type Header = readonly [string, string];
 
 /**
@@ -22,8 +33,8 @@ type Header = readonly [string, string];
 export class SimulatedSite extends UdpParty {
   readonly counts: Record<string, number> = {};
   readonly registrations = new Map<string, Registration>();
-  /** Keys of what this site was asked for, newest last: `METHOD user`. */
-  readonly seen: string[] = [];
+  /** What this site was asked, newest last. */
+  readonly seen: Seen[] = [];
   /** REGISTER requests whose Contact was a star, as they arrived. */
   readonly starContacts: string[] = [];
   private readonly nonces = new Set<string>();
@@ -83,8 +94,8 @@ export class SimulatedSite extends UdpParty {
     if (method === 'ACK') return;
     if (method !== 'OPTIONS') {
       this.counts[method] = (this.counts[method] ?? 0) + 1;
-      const user = method === 'REGISTER' ? request.to?.uri : request.uri;
-      this.seen.push(`${method} ${(user === undefined ? undefined : parseUri(user)?.user) ?? ''}`);
+      const user = userOf(method === 'REGISTER' ? request.to?.uri : request.uri);
+      this.seen.push({ order: (order += 1), method, user, from: userOf(request.from?.uri) });
     }
     switch (method) {
       case 'REGISTER':
@@ -220,3 +231,5 @@ export class SimulatedSite extends UdpParty {
     return { text, branch, callId, tag };
   }
 }
+
+const userOf = (uri: string | undefined): string => (uri === undefined ? '' : (parseUri(uri)?.user ?? ''));
