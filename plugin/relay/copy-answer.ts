@@ -1,0 +1,57 @@
+import type { HeaderLine, LinkCapabilities, ResponseSpec } from '../link/sip-link';
+import { param, splitList } from '../message/name-addr';
+import type { SipMessage } from '../message/sip-message';
+import { hidesContactOf2xx, isMistaken, mustBeJoined, startsSessionTimer } from './server-traps';
+
+/** Headers that belong to the server's own transaction with the caller. */
+const HOP_HEADERS = new Set(['via', 'from', 'to', 'call-id', 'cseq', 'content-length']);
+
+/**
+ * A far side's final answer as it goes back to the caller: every header line of its own (several challenges stay
+ * several), the far side's To tag kept, the body byte for byte.
+ */
+export function copyAnswer(method: string, answer: SipMessage, can: LinkCapabilities): ResponseSpec {
+  const hide = hidesContactOf2xx(method, answer.status, can);
+  const headers: HeaderLine[] = [];
+  const joined = new Map<string, string[]>();
+  const to = toWithTag(answer);
+  if (to !== undefined) headers.push(['To', to]);
+  for (const header of answer.headers) {
+    const { key } = header;
+    if (HOP_HEADERS.has(key) || isMistaken(header, can) || startsSessionTimer(key, can)) continue;
+    if (hide && key === 'contact') {
+      const bindings = splitList(header.value).map((text) => withExpires(text, answer.expires));
+      headers.push(['M', bindings.join(', ')]);
+    } else if (hide && key === 'expires') {
+      continue;
+    } else if (mustBeJoined(key) && !can.exactHeaders) {
+      joined.set(key, [...(joined.get(key) ?? []), header.value]);
+    } else {
+      headers.push([header.name, header.value]);
+    }
+  }
+  for (const [key, values] of joined) {
+    headers.push([key === 'path' ? 'Path' : 'Service-Route', values.join(', ')]);
+  }
+  return {
+    status: answer.status,
+    ...(answer.reason === '' ? {} : { reason: answer.reason.replace(/[\r\n\0]/g, ' ') }),
+    headers,
+    body: answer.body,
+  };
+}
+
+/** To as the server reads a tag from it: all behind the first `tag=`, so the tag stands last. */
+function toWithTag(answer: SipMessage): string | undefined {
+  const tag = answer.to && param(answer.to.params, 'tag');
+  return answer.to && typeof tag === 'string' ? `<${answer.to.uri}>;tag=${tag}` : undefined;
+}
+
+/**
+ * A binding with its lifetime as a parameter, since the Expires header that gave it is left out.
+ * RFC 3261 §10.2.4: without a parameter of its own it lives as long as Expires says.
+ */
+function withExpires(contact: string, expires: number | undefined): string {
+  if (expires === undefined || /;\s*expires\s*=/i.test(contact)) return contact;
+  return `${contact};expires=${expires}`;
+}

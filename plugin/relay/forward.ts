@@ -1,0 +1,197 @@
+import type { DsbcError } from '../errors';
+import type { ClientOutcome, FlowChoice, InboundRequest, ResponseSpec, SipLink } from '../link/sip-link';
+import { bestAnswer } from './best-answer';
+import { copyAnswer } from './copy-answer';
+import { copyRequestHeaders } from './copy-request';
+import type { InProgress } from './in-progress';
+import {
+  FAILOVER_STATUSES,
+  retryAfterSeconds,
+  withRetryAfter,
+  type AttemptRecord,
+  type FailoverLimits,
+  type HeaderPolicy,
+  type RelayDependencies,
+  type RelayedAnswer,
+  type RelayResult,
+  type RelayTarget,
+} from './relay';
+
+export interface ForwardOptions extends FlowChoice {
+  /** The Request-URI that goes out, the same for every target. */
+  readonly requestUri: string;
+  /** In the order they are tried. */
+  readonly targets: readonly RelayTarget[];
+  readonly limits: FailoverLimits;
+  readonly headers?: HeaderPolicy;
+  /** The server the request leaves from; default: the one it came by. */
+  readonly link?: SipLink;
+  /** Called with the answer just before the caller gets it; may change what is sent back. */
+  readonly beforeAnswer?: (
+    answer: RelayedAnswer,
+    response: ResponseSpec,
+  ) => ResponseSpec | Promise<ResponseSpec>;
+  /** Retransmissions of what is under way here are dropped. */
+  readonly inProgress?: InProgress;
+}
+
+interface Answered {
+  readonly status: number;
+  readonly outcome: Extract<ClientOutcome, { kind: 'answer' }>;
+  readonly target: RelayTarget;
+}
+
+/**
+ * Relays a request that opens no dialog: the caller's server transaction on one side, an own client transaction per
+ * attempt on the other. Moves on to the next target on silence (if the limits say so), when it can't be sent, and on
+ * the failover statuses; never on any other answer. Never rejects for what the network does.
+ */
+export async function forward(
+  request: InboundRequest,
+  options: ForwardOptions,
+  dependencies: RelayDependencies,
+): Promise<RelayResult> {
+  const { inProgress } = options;
+  if (inProgress !== undefined && !inProgress.enter(request)) {
+    request.link.drop(request);
+    return { kind: 'duplicate', attempts: [] };
+  }
+  try {
+    return await new Forwarding(request, options, dependencies).run();
+  } finally {
+    inProgress?.leave(request);
+  }
+}
+
+class Forwarding {
+  private readonly attempts: AttemptRecord[] = [];
+  private readonly answers: Answered[] = [];
+  private readonly link: SipLink;
+  private readonly abort = new AbortController();
+
+  constructor(
+    private readonly request: InboundRequest,
+    private readonly options: ForwardOptions,
+    private readonly dependencies: RelayDependencies,
+  ) {
+    this.link = options.link ?? request.link;
+    request.onCancel(() => {
+      this.abort.abort();
+    });
+  }
+
+  async run(): Promise<RelayResult> {
+    const { limits, targets } = this.options;
+    const end = this.dependencies.now() + limits.totalMs;
+    for (const target of targets.slice(0, limits.maxAttempts)) {
+      const left = end - this.dependencies.now();
+      if (left <= 0) break;
+      const goOn = await this.attempt(target, Math.min(limits.timeoutMs, left), left);
+      if (this.request.cancelled) return { kind: 'cancelled', attempts: this.attempts };
+      if (!goOn) break;
+    }
+    return this.conclude();
+  }
+
+  /** One target; true when the next one is to be tried. */
+  private async attempt(target: RelayTarget, timeoutMs: number, leftMs: number): Promise<boolean> {
+    const { limits, requestUri, headers = {}, entry, existingFlow } = this.options;
+    const { message } = this.request;
+    const start = this.dependencies.now();
+    const outcome = await this.link.request({
+      method: message.method,
+      uri: requestUri,
+      headers: copyRequestHeaders(message, headers, this.link.capabilities),
+      body: message.body,
+      nextHop: target.uri,
+      // Where silence does not move on there is nothing to hurry for.
+      timeoutMs: limits.onSilence ? timeoutMs : leftMs,
+      signal: this.abort.signal,
+      ...(entry === undefined ? {} : { entry }),
+      ...(existingFlow === undefined ? {} : { existingFlow }),
+    });
+    const milliseconds = this.dependencies.now() - start;
+    this.record(attemptOf(outcome, target, this.link.name, milliseconds));
+    switch (outcome.kind) {
+      case 'answer':
+        this.answers.push({ status: outcome.status, outcome, target });
+        return (limits.statuses ?? FAILOVER_STATUSES).includes(outcome.status);
+      case 'timeout':
+        return limits.onSilence;
+      case 'transport_error':
+        this.dependencies.log.info(
+          { callId: message.callId, target: target.uri, reason: outcome.reason },
+          'not sent',
+        );
+        return true;
+      case 'aborted':
+      case 'link_lost':
+        return false;
+    }
+  }
+
+  private async conclude(): Promise<RelayResult> {
+    const best = bestAnswer(this.answers, this.request.message.method === 'INVITE');
+    const { capabilities } = this.request.link;
+    if (best !== undefined) {
+      const { message } = best.outcome;
+      const response = withRetryAfter(copyAnswer(this.request.message.method, message, capabilities));
+      return this.answer({ status: best.status, message, target: best.target }, response);
+    }
+    if (this.attempts.some(({ outcome }) => outcome === 'link_lost')) {
+      return { kind: 'lost', reason: 'the link to the SIP server was lost', attempts: this.attempts };
+    }
+    return this.answer({ status: 503 }, withRetryAfter({ status: 503 }));
+  }
+
+  private async answer(answer: RelayedAnswer, response: ResponseSpec): Promise<RelayResult> {
+    const { beforeAnswer } = this.options;
+    try {
+      const changed = beforeAnswer ? await beforeAnswer(answer, response) : response;
+      await this.request.link.respond(this.request, changed);
+      return { kind: 'answered', answer, attempts: this.attempts };
+    } catch (error) {
+      // The device is gone, or the server: nobody is left to be told.
+      const reason = (error as DsbcError).message;
+      this.dependencies.log.info({ callId: this.request.message.callId, err: error }, 'answer not delivered');
+      return { kind: 'lost', reason, attempts: this.attempts };
+    }
+  }
+
+  private record(attempt: AttemptRecord): void {
+    this.attempts.push(attempt);
+    try {
+      this.dependencies.observer?.attemptEnded(attempt);
+    } catch (error) {
+      this.dependencies.log.error({ err: error }, 'an observer of attempts failed');
+    }
+  }
+}
+
+function attemptOf(
+  outcome: ClientOutcome,
+  target: RelayTarget,
+  server: string,
+  milliseconds: number,
+): AttemptRecord {
+  const base = { target, server, milliseconds };
+  switch (outcome.kind) {
+    case 'answer': {
+      const retryAfterS = outcome.status === 503 ? retryAfterSeconds(outcome.message) : undefined;
+      return {
+        ...base,
+        outcome: 'answer',
+        status: outcome.status,
+        ...(retryAfterS === undefined ? {} : { retryAfterS }),
+      };
+    }
+    case 'timeout':
+      return { ...base, outcome: 'silence' };
+    case 'transport_error':
+      return { ...base, outcome: 'transport_error' };
+    case 'aborted':
+      return { ...base, outcome: 'aborted' };
+    case 'link_lost':
+      return { ...base, outcome: 'link_lost' };
+  }
+}

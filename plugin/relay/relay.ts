@@ -1,0 +1,97 @@
+import type { HeaderLine, ResponseSpec } from '../link/sip-link';
+import type { SipMessage } from '../message/sip-message';
+import type { MonotonicClock } from '../telemetry/clock';
+import type { Logger } from '../telemetry/logger';
+
+/** One destination of an attempt list, as routing's plan has them. */
+export interface RelayTarget {
+  /** A SIP URI without user, with port and transport: where the packet goes. */
+  readonly uri: string;
+  readonly system?: string;
+  readonly site?: string;
+  readonly node?: string;
+}
+
+/** How one attempt ended. */
+export interface AttemptRecord {
+  readonly target: RelayTarget;
+  /** The name of the SIP server it was tried from. */
+  readonly server: string;
+  readonly outcome: 'answer' | 'silence' | 'transport_error' | 'aborted' | 'link_lost';
+  /** The final status, when there was an answer. */
+  readonly status?: number;
+  /** Seconds the site asked to be left alone (Retry-After of a 503). */
+  readonly retryAfterS?: number;
+  readonly milliseconds: number;
+}
+
+/** Who wants to know how attempts end: health, metrics, the log. What it throws is logged and changes nothing. */
+export interface RelayObserver {
+  attemptEnded(attempt: AttemptRecord): void;
+}
+
+/** What changes between what came in and what goes out, beyond what the relay itself must change. */
+export interface HeaderPolicy {
+  /** Names of headers that do not go on, long or compact, in any case. */
+  readonly remove?: readonly string[];
+  /** Headers put in front of those that go on. */
+  readonly add?: readonly HeaderLine[];
+  /** Our own Path, put on top of the request's (RFC 3327). */
+  readonly path?: string;
+}
+
+/** Limits of the failover of one request. */
+export interface FailoverLimits {
+  /** Milliseconds one attempt may stay without a final answer (INVITE: without any). */
+  readonly timeoutMs: number;
+  readonly maxAttempts: number;
+  /** Milliseconds all attempts together may take. */
+  readonly totalMs: number;
+  /** Whether silence moves on to the next target. Off for MESSAGE: the first may have been delivered. */
+  readonly onSilence: boolean;
+  /** Statuses that move on to the next target; default 408 and 503. */
+  readonly statuses?: readonly number[];
+}
+
+export const FAILOVER_STATUSES: readonly number[] = Object.freeze([408, 503]);
+
+/** An answer on its way to the caller. */
+export interface RelayedAnswer {
+  readonly status: number;
+  /** The far side's message; absent when the relay answers by itself. */
+  readonly message?: SipMessage;
+  readonly target?: RelayTarget;
+}
+
+/** How a relayed request ended for the caller. */
+export type RelayResult =
+  | { readonly kind: 'answered'; readonly answer: RelayedAnswer; readonly attempts: readonly AttemptRecord[] }
+  | { readonly kind: 'cancelled'; readonly attempts: readonly AttemptRecord[] }
+  /** A retransmission of a request that is still under way: dropped. */
+  | { readonly kind: 'duplicate'; readonly attempts: readonly [] }
+  /** The caller got nothing from us: the server or its link was lost, or the request was over. */
+  | { readonly kind: 'lost'; readonly reason: string; readonly attempts: readonly AttemptRecord[] };
+
+export interface RelayDependencies {
+  readonly log: Logger;
+  readonly now: MonotonicClock;
+  readonly observer?: RelayObserver;
+}
+
+/** Seconds a caller is asked to wait when nothing could be reached. */
+export const UNREACHABLE_RETRY_AFTER_S = 10;
+
+/** A 503 says when to come again, so that the caller neither gives up for long nor hammers (RFC 3261 §21.5.4). */
+export function withRetryAfter(response: ResponseSpec): ResponseSpec {
+  const headers = response.headers ?? [];
+  if (response.status !== 503 || headers.some(([name]) => name.toLowerCase() === 'retry-after')) {
+    return response;
+  }
+  return { ...response, headers: [...headers, ['Retry-After', String(UNREACHABLE_RETRY_AFTER_S)]] };
+}
+
+/** Reads a Retry-After (RFC 3261 §20.33): seconds, whatever comment or parameters follow. */
+export function retryAfterSeconds(message: SipMessage): number | undefined {
+  const digits = /^(\d{1,9})/.exec(message.get('retry-after') ?? '')?.[1];
+  return digits === undefined ? undefined : Number(digits);
+}
