@@ -44,7 +44,7 @@ export function copyRequestHeaders(
   ]);
   for (const { name, values } of joined.values()) lines.push([name, values.join(', ')]);
   // A body without a type is against RFC 3261 §20.15, and the server refuses it; the type of bytes says nothing.
-  if (message.body !== '' && message.get('content-type') === undefined && !can.exactHeaders) {
+  if (message.body !== '' && message.get('content-type') === undefined) {
     lines.push(['Content-Type', 'application/octet-stream']);
   }
   return [...(policy.add ?? []), ...lines];

@@ -1,10 +1,9 @@
 import { forward, type ForwardOptions } from '../../plugin/relay/forward';
 import type { RelayResult } from '../../plugin/relay/relay';
 import type { FakeSite } from '../fixtures/fake-site';
-import { describeWith } from '../fixtures/needs';
 import { LIMITS, RelayLab } from '../fixtures/relay-lab';
 
-describeWith(['drachtio'], 'a request relayed by own transactions', () => {
+describe('a request relayed by own transactions', () => {
   let lab: RelayLab;
   let results: Promise<RelayResult>[] = [];
   beforeAll(async () => {
@@ -248,7 +247,10 @@ describeWith(['drachtio'], 'a request relayed by own transactions', () => {
     const registered = await (
       await attacker.request({ method: 'REGISTER', contact: '<sip:victim@192.0.2.77:5060>' })
     ).final();
-    expect(registered.message.list('contact')).toEqual(['<sip:victim@192.0.2.77:5060>;expires=600']);
+    // The lifetime reaches the device one way or the other.
+    expect(
+      `${registered.message.get('contact') ?? ''}, Expires: ${registered.message.get('expires') ?? ''}`,
+    ).toMatch(/^<sip:victim@192\.0\.2\.77:5060>(;expires=600, Expires: |, Expires: 600)$/);
     const victim = await lab.site();
     const outcome = await lab.link.request({
       method: 'MESSAGE',
