@@ -130,6 +130,7 @@ export interface ServerAbilities {
   readonly flowRecordRoute: boolean;
   readonly exactHeaders: boolean;
   readonly hostlessContactSafe: boolean;
+  readonly removeHeaders: boolean;
 }
 
 /** One Route value, read. */

@@ -58,7 +58,7 @@ function choose(facts: RequestFacts, { dialogs, natDialogs, far, strip }: RelayC
   const onPath = dialogs === 'on_path' || forFlow;
   if (isUrn) return { relay: 'proxy', onPath, failover: true, strip };
   const b2bua: RelayChoice = { relay: 'b2bua', onPath: true, failover: true, strip };
-  if (strip.length > 0 && !server.exactHeaders) return b2bua;
+  if (strip.length > 0 && !server.removeHeaders) return b2bua;
   if (onPath && far && !server.flowRecordRoute) return b2bua;
   if (method !== 'INVITE' && !server.hostlessContactSafe && !hasRealContact(facts)) return b2bua;
   if (method === 'INVITE' && facts.reliableProvisionals && !server.failoverByStatus) {

@@ -1,7 +1,7 @@
 import type { Arrival } from '../../plugin/routing/facts';
 import type { Decision } from '../../plugin/routing/decision';
 import type { RoutingSettings } from '../../plugin/routing/settings';
-import { SOURCES, type SipRequest } from '../fixtures/routing';
+import { SOURCES, UNABLE, type SipRequest } from '../fixtures/routing';
 
 /** What a row of the table expects; only what is named is compared. */
 export interface Expected {
@@ -642,12 +642,7 @@ export const CALL_FLOWS: readonly CallFlow[] = [
     happens: 'where the caller’s account lives; the URN is unchanged',
     request: { uri: 'urn:service:sos.fire', to: '<urn:service:sos.fire>' },
     arrival: {
-      server: {
-        failoverByStatus: false,
-        flowRecordRoute: false,
-        exactHeaders: false,
-        hostlessContactSafe: false,
-      },
+      server: UNABLE,
       behindNat: true,
     },
     expected: {
