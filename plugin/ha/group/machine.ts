@@ -1,0 +1,228 @@
+import {
+  mayHold,
+  mustLetGoAt,
+  onWitnessReply,
+  pollWitness,
+  requestTransfer,
+  takeableAt,
+} from '../lease/witness';
+import { betterDueAt, noticeStall, onForeignArp, onOperator, settleActive, stepDown } from './active';
+import { updateAlarms } from './alarms';
+import type { GroupEffect } from './effect';
+import { claimDueAt } from './election';
+import type { GroupEvent } from './event';
+import { onQuiet, onTransferRefused, relinquish } from './handover';
+import { receive } from './peers';
+import { onClaimed, settleStandby } from './standby';
+import type { GroupConfig, GroupState } from './state';
+import type { Turn } from './turn';
+import { announceAgain, isFit, isMainStalled, isServing, send } from './turn';
+
+/*
+ * The group as one pure function: (state, event, now) → (state, effects).
+ *
+ *             listen over                no active heard for 1100 ms, rank × 300 ms,
+ *   ┌──────┐            ┌─────────┐      fit, witness agrees; or RELINQUISH to us    ┌────────┐
+ *   │ INIT │──────────▶ │ STANDBY │ ───────────────────────────────────────────────▶ │ ACTIVE │
+ *   └──────┘            └─────────┘ ◀──────────────────────────────────────────────  └────────┘
+ *                        ▲ ▲ │ ▲ ▲       better claim heard, witness not renewed       │ │  ▲
+ *              unfit/fit │ │ │ │ │                                                     │ │  │ no READY, or
+ *   ┌───────┐ ◀──────────┘ │ │ │ │   ┌──────────┐  peer better, operator, SIGTERM      │ │  │ nobody serves:
+ *   │ FAULT │              │ │ │ └── │ HANDOVER │ ◀────────────────────────────────────┘ │  │ take back
+ *   └───────┘              │ │ │     └──────────┘ ─────────────────────────────────────────┘
+ *   ┌───────┐ maintenance  │ │ │     ┌─────────┐   stalled, address removed by somebody  │
+ *   │ MAINT │ ◀────────────┴─┘ └──── │ RECHECK │ ◀───────────────────────────────────────┘
+ *   └───────┘                700 ms  └─────────┘
+ *
+ *   state     has the   claims  does, at every heartbeat                 leaves when
+ *             addresses
+ *   INIT      no        no      beats, listens                           listened
+ *   STANDBY   no        yes     beats (to absent peers every 15 s),      claim due; RELINQUISH; unfit;
+ *                               reads the witness                        maintenance
+ *   ACTIVE    yes       -       renews the lease, then beats; announces  hand-over; better claim; stall; address
+ *                               after 0.1, 0.5, 2 s and every 10 s       gone; witness not renewed
+ *   HANDOVER  until it  -       as ACTIVE while it has the addresses     target active; nobody answers
+ *             lets go
+ *   RECHECK   no        no      beats, listens                           listened
+ *   FAULT     no        no      beats, reads the witness                 link, SIP server and main thread well
+ *   MAINT     no        no      beats                                    operator
+ *
+ * Fit: an active service link, a SIP server that answers, a main thread that lives, no maintenance.
+ * Figures are those of the default heartbeat, 500 ms (timing.ts).
+ */
+
+/** What one event changes and asks for. */
+export interface Step {
+  readonly state: GroupState;
+  readonly effects: readonly GroupEffect[];
+}
+
+/**
+ * Takes one event in. Pure: neither reads a clock nor changes `before`.
+ * @param now boot-clock milliseconds, not less than in any step before
+ */
+export function step(
+  config: GroupConfig,
+  before: Readonly<GroupState>,
+  event: GroupEvent,
+  now: number,
+): Step {
+  const turn: Turn = { config, state: { ...before }, now, effects: [], beat: false };
+  noticeLateness(turn);
+  noticeFitness(turn, () => take(turn, event));
+  settle(turn);
+  if (turn.beat || now >= turn.state.nextBeatAt) beat(turn);
+  turn.state.due = nextDue(turn);
+  return { state: turn.state, effects: turn.effects };
+}
+
+/**
+ * Necessary: after a stall, timers fire before the waiting heartbeats are read. Nobody may claim on silence that is
+ * only his own deafness, so decisions wait until the sockets are read.
+ */
+function noticeLateness(turn: Turn): void {
+  const { state, now, config, effects } = turn;
+  if (now - state.due <= config.timing.late) return;
+  if (isServing(state.name)) {
+    noticeStall(turn);
+    if (isServing(state.name)) return;
+  }
+  state.draining = true;
+  state.drainAskedAt = now;
+  effects.push({ type: 'drain' });
+}
+
+/** Keeps `fitSince` true across an event. */
+function noticeFitness(turn: Turn, change: () => void): void {
+  change();
+  const { state, now } = turn;
+  const fit = state.links > 0 && state.sip && !isMainStalled(turn);
+  if (!fit) state.fitSince = Infinity;
+  else if (state.fitSince === Infinity) state.fitSince = now;
+}
+
+function take(turn: Turn, event: GroupEvent): void {
+  const { state, now, config } = turn;
+  switch (event.type) {
+    case 'timer':
+      return;
+    case 'drained':
+      if (now - state.drainAskedAt <= config.timing.late) state.draining = false;
+      else {
+        state.drainAskedAt = now;
+        turn.effects.push({ type: 'drain' });
+      }
+      return;
+    case 'message':
+      receive(turn, event.message);
+      return;
+    case 'main':
+      state.mainBeatAt = Math.max(state.mainBeatAt, event.beatAt);
+      return;
+    case 'links':
+      if (event.active !== state.links) turn.beat = true;
+      state.links = event.active;
+      return;
+    case 'sip':
+      state.sip = event.healthy;
+      return;
+    case 'vip-lost':
+      if (state.holding) stepDown(turn, 'RECHECK', 'an address was removed by somebody else');
+      return;
+    case 'foreign-arp':
+      onForeignArp(turn);
+      return;
+    case 'carrier-up':
+      announceAgain(turn);
+      return;
+    case 'operator':
+      onOperator(turn, event);
+      return;
+    case 'quiet':
+      onQuiet(turn);
+      return;
+    case 'witness':
+      takeWitnessReply(turn, event);
+      return;
+  }
+}
+
+function takeWitnessReply(turn: Turn, event: Extract<GroupEvent, { type: 'witness' }>): void {
+  const outcome = onWitnessReply(turn, event.id, event.reply);
+  const { state } = turn;
+  switch (outcome) {
+    case 'claimed':
+      onClaimed(turn);
+      return;
+    case 'transferred':
+      if (state.handover?.phase === 'transfer') relinquish(turn, state.witness.row?.term ?? 0);
+      return;
+    case 'transfer-refused': {
+      // A renewal was under way: the row is still ours, with a higher seq.
+      const target = state.handover?.target;
+      if (target === undefined || !requestTransfer(turn, target)) onTransferRefused(turn);
+      return;
+    }
+    case 'lost':
+      stepDown(turn, 'STANDBY', 'the witness row is somebody else’s');
+      return;
+    case undefined:
+      return;
+  }
+}
+
+function settle(turn: Turn): void {
+  const { state } = turn;
+  if (isServing(state.name)) settleActive(turn);
+  if (!isServing(state.name) && !state.draining) settleStandby(turn);
+  // A claim of this very step announces at once.
+  if (state.name === 'ACTIVE') settleActive(turn);
+  pollWitness(turn);
+}
+
+/** The lease first, then the heartbeat: a peer that hears us last never outwaits a lease that began later. */
+function beat(turn: Turn): void {
+  const { state, now, config, effects } = turn;
+  if (
+    state.holding &&
+    now > state.lastBeatAt &&
+    !effects.some(({ type }) => type === 'add') &&
+    mayHold(turn)
+  ) {
+    effects.push({ type: 'renew' });
+    state.leasedUntil = now + config.timing.lease;
+  }
+  send(turn, 'BEAT');
+  state.lastBeatAt = now;
+  state.nextBeatAt = now + config.timing.heartbeat;
+  updateAlarms(turn);
+}
+
+/** When something will be due if nothing happens before. */
+function nextDue(turn: Turn): number {
+  const { state, now, config } = turn;
+  let due = state.nextBeatAt;
+  const consider = (at: number): void => {
+    if (at > now && at < due) due = at;
+  };
+  if (config.witness !== 'none') {
+    const { pending, nextPollAt } = state.witness;
+    consider(pending === undefined ? nextPollAt : pending.sentAt + config.timing.witnessTimeout);
+  }
+  if (isServing(state.name)) {
+    consider(state.announceAt[0] ?? Infinity);
+    consider(state.refreshAt);
+    // Just after, for a fence is over only when it is exceeded.
+    consider(state.mainBeatAt + config.timing.fence + 1);
+    consider(betterDueAt(turn));
+    if (state.holding) consider(mustLetGoAt(turn));
+    consider(state.handover?.deadline ?? Infinity);
+    consider(state.handover?.repeats[0] ?? Infinity);
+  } else if (state.name === 'INIT' || state.name === 'RECHECK') {
+    consider(state.listenUntil);
+  } else if (state.name === 'STANDBY' && isFit(turn)) {
+    consider(claimDueAt(turn));
+    if (config.witness !== 'none') consider(takeableAt(turn));
+  }
+  return due;
+}

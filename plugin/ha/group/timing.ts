@@ -1,0 +1,122 @@
+import { DsbcError } from '../../errors';
+
+/**
+ * Every duration of the group in milliseconds. All follow from the heartbeat interval; the figures in brackets are
+ * those of the default, 500.
+ */
+export interface Timing {
+  /** Interval of the heartbeats (500). */
+  readonly heartbeat: number;
+  /** A peer unheard for this long is dead: two missed heartbeats plus grace (1100). */
+  readonly dead: number;
+  /** `valid_lft` of the addresses in whole seconds, because the kernel counts so (1). */
+  readonly leaseS: number;
+  /** The same in milliseconds (1000); the kernel takes up to `leaseSlack` longer. */
+  readonly lease: number;
+  /** Upper bound of what the kernel adds to a lease (50; measured: 10 to 45). */
+  readonly leaseSlack: number;
+  /** A main thread or worker silent for longer loses the addresses (850). */
+  readonly fence: number;
+  /** How long an instance listens after a stall or a conflict before it counts again (700). */
+  readonly recheck: number;
+  /** How long a new instance listens (1500). */
+  readonly listen: number;
+  /** Between the claims of successive ranks (300). */
+  readonly stagger: number;
+  /** How long a better link count, or being fit again, must last (300). */
+  readonly debounce: number;
+  /** A timer later than this means a stall: read what waits before acting (100). */
+  readonly late: number;
+  /** How long the active waits for READY, and for the target to serve (200). */
+  readonly answer: number;
+  /** How long a READY may be used, by the clock of who sent it; shorter than `answer` (150). */
+  readonly ready: number;
+  /** Between the three RELINQUISH messages (20). */
+  readonly repeat: number;
+  /** Announcements after a takeover (0, 100, 500, 2000). */
+  readonly announce: readonly number[];
+  /** Regular announcement of the owner (10 s, not scaled). */
+  readonly refresh: number;
+  /** A peer unheard for this long is absent: a standby beats to it only every `probe` (15 s, 30 heartbeats). */
+  readonly absent: number;
+  /** Retry of an absent peer (15 s, not scaled). */
+  readonly probe: number;
+  /** No planned switch so soon after another (5 s, not scaled). */
+  readonly settle: number;
+  /** Window in which `switchLimit` planned switches are allowed (60 s, not scaled). */
+  readonly switchWindow: number;
+  readonly switchLimit: number;
+  /** Lock of planned switches once there were more (5 min, not scaled). */
+  readonly switchLock: number;
+  /** How long the witness row protects its holder, counted from when the holder sent the request (3000). */
+  readonly witness: number;
+  /** How long a contender must have seen the row unchanged: 1.05 times that (3150). */
+  readonly witnessTake: number;
+  /** The kernel lease is renewed only with this much of the witness to spare (1050). */
+  readonly witnessSpare: number;
+  /** A witness request unanswered for this long is unknown (500). */
+  readonly witnessTimeout: number;
+  /** With a witness, how long a READY may be used: the row itself protects the target (1500). */
+  readonly witnessReady: number;
+}
+
+export const DEFAULT_HEARTBEAT_MS = 500;
+export const MIN_HEARTBEAT_MS = 50;
+export const MAX_HEARTBEAT_MS = 2000;
+
+/**
+ * Derives all durations from the heartbeat interval.
+ * @param heartbeatMs 50 to 500, or 1000, 1500, 2000: above 500 it must fit the kernel's whole-second leases. Below 500
+ *   the kernel lease stays 1 s, so a killed process keeps its addresses longer than the takeover takes; the
+ *   announcement moves the traffic all the same (docs/ha.md, fast profile).
+ * @throws DSBC_GROUP_INVALID
+ */
+export function timingFor(heartbeatMs: number = DEFAULT_HEARTBEAT_MS): Timing {
+  const allowed =
+    heartbeatMs >= MIN_HEARTBEAT_MS &&
+    heartbeatMs <= MAX_HEARTBEAT_MS &&
+    (heartbeatMs <= 500 || heartbeatMs % 500 === 0);
+  if (!allowed) {
+    throw new DsbcError(
+      'DSBC_GROUP_INVALID',
+      `heartbeat_ms must be ${MIN_HEARTBEAT_MS} to 500, or 1000, 1500 or 2000; it is ${heartbeatMs}`,
+      {
+        details: { path: 'ha.heartbeat_ms', found: heartbeatMs },
+      },
+    );
+  }
+  const scaled = (ms: number): number => Math.round((ms * heartbeatMs) / DEFAULT_HEARTBEAT_MS);
+  const leaseS = Math.max(1, (2 * heartbeatMs) / 1000);
+  const lease = leaseS * 1000;
+  // A witness must outlive the kernel lease, whose granularity is a second: it never shrinks below the default.
+  const witness = Math.max(3000, scaled(3000));
+  return {
+    heartbeat: heartbeatMs,
+    dead: scaled(1100),
+    leaseS,
+    lease,
+    leaseSlack: 50,
+    fence: scaled(850),
+    recheck: scaled(700),
+    listen: scaled(1500),
+    stagger: scaled(300),
+    debounce: scaled(300),
+    late: Math.max(20, scaled(100)),
+    answer: Math.max(60, scaled(200)),
+    ready: Math.max(45, scaled(150)),
+    repeat: Math.max(5, scaled(20)),
+    announce: [0, scaled(100), scaled(500), scaled(2000)],
+    refresh: 10_000,
+    absent: heartbeatMs * 30,
+    probe: 15_000,
+    settle: 5_000,
+    switchWindow: 60_000,
+    switchLimit: 3,
+    switchLock: 300_000,
+    witness,
+    witnessTake: witness * 1.05,
+    witnessSpare: lease + 50,
+    witnessTimeout: scaled(500),
+    witnessReady: witness / 2,
+  };
+}
