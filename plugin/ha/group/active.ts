@@ -80,6 +80,7 @@ function considerSwitch(turn: Turn): void {
         ? `${target.id} has ${target.links} active links, this instance ${state.links}`
         : `${target.id} has priority ${target.priority}, this instance ${config.priority}`,
     drain: by === 'priority',
+    only: true,
   });
 }
 
@@ -155,7 +156,7 @@ export function onOperator(
       target,
       request,
       then,
-      named: to !== '',
+      only: to !== '',
       drain: true,
       reason: `asked by an operator (${action})`,
     });

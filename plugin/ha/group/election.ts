@@ -36,18 +36,20 @@ export function bestTarget(turn: Turn, except: readonly string[] = []): Candidat
 }
 
 /**
- * Our place among those that would claim: instances still listening count, so that a simultaneous start has one order
- * from the beginning.
+ * Our place among those that would claim at `base`. While the group has had no owner yet, instances still listening
+ * count, so that a simultaneous start has one order from the beginning. Whoever was heard shortly before `base` keeps its place although it may fall silent:
+ * were the places to move up meanwhile, two instances could find the same one theirs. Half a heartbeat of slack keeps
+ * instances that beat in step from counting differently.
  */
-export function rank(turn: Turn): number {
+function rankAt(turn: Turn, base: number): number {
   const { config, state } = turn;
+  const { dead, heartbeat } = config.timing;
   const self: Candidate = { id: config.id, links: state.links, priority: config.priority };
   return config.peers.filter((id) => {
     const view = peerOf(state, id);
-    const contends = view.state === 'STANDBY' || view.state === 'INIT';
-    return (
-      contends && isLive(turn, view) && isBetter({ id, links: view.links, priority: view.priority }, self)
-    );
+    const contends = view.state === 'STANDBY' || (view.state === 'INIT' && state.highestTerm === 0);
+    const heard = view.heardAt > base - dead - heartbeat / 2;
+    return contends && heard && isBetter({ id, links: view.links, priority: view.priority }, self);
   }).length;
 }
 
@@ -75,7 +77,7 @@ export function claimDueAt(turn: Turn): number {
     state.fitSince + timing.debounce,
     state.claimHeldUntil,
   );
-  return from + rank(turn) * timing.stagger;
+  return from + rankAt(turn, from) * timing.stagger;
 }
 
 /** Who of two that both have the addresses keeps them: the last to claim, then priority, then id. */

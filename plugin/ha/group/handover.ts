@@ -24,7 +24,7 @@ import { becomeActive, endHandover, enter, isFit, removeAddresses, send } from '
 export function startHandover(
   turn: Turn,
   request: Pick<Handover, 'target' | 'reason'> &
-    Partial<Pick<Handover, 'request' | 'then' | 'named'>> & { readonly drain?: boolean },
+    Partial<Pick<Handover, 'request' | 'then' | 'only'>> & { readonly drain?: boolean },
 ): void {
   const { config, state, now, effects } = turn;
   const drains = request.drain === true && config.drainMs > 0;
@@ -34,7 +34,7 @@ export function startHandover(
     reason: request.reason,
     request: request.request ?? 0,
     then: request.then ?? 'standby',
-    named: request.named ?? false,
+    only: request.only ?? false,
     phase: 'drain',
     deadline,
     repeats: [],
@@ -109,7 +109,7 @@ export function settleHandover(turn: Turn): void {
       return;
     case 'prepare': {
       const tried = [...handover.tried, handover.target];
-      const next = handover.named ? undefined : bestTarget(turn, tried);
+      const next = handover.only ? undefined : bestTarget(turn, tried);
       if (next === undefined) giveUp(turn, `${handover.target} did not answer`);
       else prepare(turn, { ...handover, target: next.id, tried });
       return;
@@ -161,18 +161,27 @@ export function onPrepare(turn: Turn, message: GroupMessage): void {
   send(turn, 'READY', message.from);
 }
 
-/** The addresses are free and ours to take, if our READY is still fresh. */
+/**
+ * The addresses are free: ours to take, if our READY is still fresh. Otherwise whoever they are meant for, or who takes
+ * them back, gets the time that needs.
+ */
 export function onRelinquish(turn: Turn, message: GroupMessage): void {
   const { config, state, now } = turn;
-  const { ready } = state;
-  if (state.name !== 'STANDBY' || ready?.to !== message.from || !isFit(turn)) return;
-  const { timing } = config;
-  if (now - ready.at > (config.witness === 'none' ? timing.ready : timing.witnessReady)) return;
-  if (config.witness !== 'none') takeTransferredRow(turn, message.grant, ready.at);
-  if (mayHold(turn)) becomeActive(turn, `handed over by ${message.from}`, message.grant);
+  if (isForUs(turn, message)) {
+    if (config.witness !== 'none') takeTransferredRow(turn, message.grant, state.ready?.at ?? -Infinity);
+    if (mayHold(turn)) {
+      becomeActive(turn, `handed over by ${message.from}`, message.grant);
+      return;
+    }
+  }
+  state.claimHeldUntil = Math.max(state.claimHeldUntil, now + config.timing.stagger);
 }
 
-/** The addresses go to another standby: leave it the time it needs. */
-export function onRelinquishedToOther({ config, state, now }: Turn): void {
-  state.claimHeldUntil = Math.max(state.claimHeldUntil, now + config.timing.stagger);
+function isForUs(turn: Turn, message: GroupMessage): boolean {
+  const { config, state, now } = turn;
+  const { ready } = state;
+  if (message.to !== config.id || ready?.to !== message.from) return false;
+  if (state.name !== 'STANDBY' || !isFit(turn)) return false;
+  const { timing } = config;
+  return now - ready.at <= (config.witness === 'none' ? timing.ready : timing.witnessReady);
 }

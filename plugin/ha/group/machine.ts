@@ -16,7 +16,8 @@ import { receive } from './peers';
 import { onClaimed, settleStandby } from './standby';
 import type { GroupConfig, GroupState } from './state';
 import type { Turn } from './turn';
-import { announceAgain, isFit, isMainStalled, isServing, send } from './turn';
+import { isLater } from './message';
+import { announceAgain, isFit, isMainStalled, isServing, peerOf, send } from './turn';
 
 /*
  * The group as one pure function: (state, event, now) → (state, effects).
@@ -53,7 +54,7 @@ import { announceAgain, isFit, isMainStalled, isServing, send } from './turn';
 
 /** What one event changes and asks for. */
 export interface Step {
-  readonly state: GroupState;
+  readonly state: Readonly<GroupState>;
   readonly effects: readonly GroupEffect[];
 }
 
@@ -61,12 +62,13 @@ export interface Step {
  * Takes one event in. Pure: neither reads a clock nor changes `before`.
  * @param now boot-clock milliseconds, not less than in any step before
  */
-export function step(
-  config: GroupConfig,
-  before: Readonly<GroupState>,
-  event: GroupEvent,
-  now: number,
-): Step {
+export function step(config: GroupConfig, before: GroupState, event: GroupEvent, now: number): Step {
+  // Necessary: a message overtaken on the way would bring back a state that is over, and with it double claims. The
+  // copies that come over the other links are old in the same sense.
+  if (event.type === 'message' && !isLater(event.message, peerOf(before, event.message.from))) {
+    if (now < before.due) return { state: before, effects: [] };
+    event = { type: 'timer' };
+  }
   const turn: Turn = { config, state: { ...before }, now, effects: [], beat: false };
   noticeLateness(turn);
   noticeFitness(turn, () => take(turn, event));

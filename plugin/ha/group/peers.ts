@@ -1,10 +1,9 @@
 import type { GroupMessage } from './message';
-import { isLater } from './message';
 import type { PeerView } from './state';
 import type { Turn } from './turn';
 import { announceAgain, isServing, peerOf } from './turn';
 import { conflict } from './split-brain';
-import { onPrepare, onReady, onRelinquish, onRelinquishedToOther } from './handover';
+import { onPrepare, onReady, onRelinquish } from './handover';
 import { noteSwitch } from './switch-limit';
 
 /** Takes in a message of a peer: first what it says of the peer, then what it asks of us. */
@@ -12,8 +11,6 @@ export function receive(turn: Turn, message: GroupMessage): void {
   const { config, state, now } = turn;
   if (!config.peers.includes(message.from)) return;
   const before = peerOf(state, message.from);
-  // Necessary: a message overtaken on the way would bring back a state that is over, and with it double claims.
-  if (!isLater(message, before)) return;
 
   const reachableAgain = now - before.heardAt > config.timing.dead;
   const newLife = message.incarnation !== before.incarnation || message.tenure !== before.tenure;
@@ -35,12 +32,13 @@ export function receive(turn: Turn, message: GroupMessage): void {
       if (now - state.lastBeatAt >= config.timing.repeat) turn.beat = true;
     }
   }
+  // It let go: the ranks count from here.
+  if (before.holding && !peerOf(state, message.from).holding) {
+    state.claimHeldUntil = Math.max(state.claimHeldUntil, now);
+  }
   if (message.kind === 'READY' && message.to === config.id) onReady(turn, message);
   if (message.kind === 'PREPARE' && message.to === config.id) onPrepare(turn, message);
-  if (message.grant > 0) {
-    if (message.to === config.id) onRelinquish(turn, message);
-    else onRelinquishedToOther(turn);
-  }
+  if (message.grant > 0) onRelinquish(turn, message);
 }
 
 function viewOf(turn: Turn, message: GroupMessage, before: PeerView, reachableAgain: boolean): PeerView {
@@ -58,7 +56,8 @@ function viewOf(turn: Turn, message: GroupMessage, before: PeerView, reachableAg
     links: message.links,
     priority: message.priority,
     heardAt: now,
-    reachableSince: reachableAgain ? now : before.reachableSince,
+    reachableSince:
+      reachableAgain || message.incarnation !== before.incarnation ? now : before.reachableSince,
     heardMeAt:
       acknowledged?.at ?? (message.incarnation === before.incarnation ? before.heardMeAt : -Infinity),
     heardMeHoldingAt:

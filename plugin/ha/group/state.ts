@@ -78,8 +78,8 @@ export interface Handover {
   readonly repeats: readonly number[];
   /** Those that did not answer. */
   readonly tried: readonly string[];
-  /** An operator named the target: no other will do. */
-  readonly named: boolean;
+  /** Only this target will do: an operator named it, or it was better when it was chosen. */
+  readonly only: boolean;
   readonly grant: number;
 }
 

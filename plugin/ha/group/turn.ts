@@ -16,7 +16,7 @@ export interface Turn {
 export const peerOf = (state: Readonly<GroupState>, id: string): PeerView => state.peers[id] ?? UNHEARD;
 
 export function isLive({ config, now }: Pick<Turn, 'config' | 'now'>, peer: PeerView): boolean {
-  return now - peer.heardAt <= config.timing.dead;
+  return now - peer.heardAt < config.timing.dead;
 }
 
 export const isServing = (name: GroupStateName): boolean => name === 'ACTIVE' || name === 'HANDOVER';

@@ -132,8 +132,8 @@ export function onWitnessReply(turn: Turn, id: number, reply: WitnessReply): Wit
   }
   observe(turn, reply.row);
   const { row } = state.witness;
-  // Written by an earlier request of ours whose answer was lost: renew from there at once.
-  if (reply.type === 'not-applied') update(turn, { nextPollAt: now });
+  // A holder reads, or is refused, only in doubt about a request of its own: now it knows where to renew from.
+  if (state.holding) update(turn, { nextPollAt: now });
   if (pending.operation === 'transfer') return 'transfer-refused';
   return state.holding && row?.owner !== config.id ? 'lost' : undefined;
 }

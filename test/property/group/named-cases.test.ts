@@ -1,0 +1,205 @@
+import { step } from '../../../plugin/ha/group/machine';
+import { mutantStep } from './mutant';
+import { Random } from './random';
+import type { Node, StepFunction, WorldOptions } from './world';
+import { LINKS, World } from './world';
+
+function worldOf(size: number, options: Partial<WorldOptions> = {}): World {
+  return new World({
+    random: new Random(options.size ?? 1),
+    size,
+    witness: 'none',
+    step,
+    reorder: false,
+    equalPriority: true,
+    ...options,
+  });
+}
+
+function startAll(world: World): void {
+  for (const node of world.nodes) world.start(node);
+}
+
+function owner(world: World): Node {
+  const holders = world.nodes.filter((node) => world.holds(node));
+  expect(holders.map(({ id }) => id)).toHaveLength(1);
+  return holders[0]!;
+}
+
+function cutAll(world: World, value: boolean): void {
+  for (const link of LINKS) for (const row of world.cut[link]!) row.fill(value);
+}
+
+describe('the group in virtual time', () => {
+  it('H34: equal priorities and a simultaneous start give one owner within 2 s, always the same, in one transition', () => {
+    for (const size of [2, 3]) {
+      const owners = new Set<string>();
+      for (let seed = 0; seed < 100; seed++) {
+        const world = worldOf(size, { random: new Random(seed) });
+        startAll(world);
+        world.run(2000);
+        owners.add(owner(world).id);
+        world.run(12_000);
+        expect(world.owners).toHaveLength(1);
+      }
+      expect(owners.size).toBe(1);
+    }
+  });
+
+  it('H32: when a silent partition heals, the winner announces again after the loser has let go', () => {
+    for (let seed = 0; seed < 20; seed++) {
+      const world = worldOf(2, { random: new Random(seed) });
+      startAll(world);
+      world.run(4000);
+      cutAll(world, true);
+      world.run(9000);
+      expect(world.nodes.filter((node) => world.holds(node))).toHaveLength(2);
+      // The client heard the loser last.
+      world.arp = world.nodes.reduce((a, b) => (a.state.term < b.state.term ? a : b)).id;
+      cutAll(world, false);
+      const healed = world.now;
+      world.run(healed + 600);
+      expect(owner(world).id).toBe(world.arp);
+      expect(world.arpAt).toBeGreaterThan(healed);
+    }
+  });
+
+  it('H33: a wall clock that jumps while running changes nothing; set back before a restart, the new life is heard all the same', () => {
+    const world = worldOf(2);
+    startAll(world);
+    world.run(4000);
+    const first = owner(world);
+    const standby = world.nodes.find((node) => node !== first)!;
+    world.wallOffset = 3_600_000;
+    world.run(8000);
+    world.wallOffset = -900_000;
+    world.run(12_000);
+    expect(world.owners).toHaveLength(1);
+    world.kill(standby);
+    world.start(standby);
+    world.run(15_000);
+    expect(first.state.peers[standby.id]!.incarnation).toBe(standby.state.incarnation);
+    expect(first.state.peers[standby.id]!.heardAt).toBeGreaterThan(14_000);
+    world.kill(first);
+    world.run(17_000);
+    expect(owner(world)).toBe(standby);
+  });
+
+  it('scenario 25: of three, when the active and the first in rank die, the last serves within 1.8 s', () => {
+    for (let seed = 0; seed < 50; seed++) {
+      const world = worldOf(3, { random: new Random(seed) });
+      startAll(world);
+      world.run(4000 + seed * 11);
+      const active = owner(world);
+      const [first, last] = world.nodes
+        .filter((node) => node !== active)
+        .sort((a, b) => (a.id > b.id ? -1 : 1));
+      world.kill(active);
+      world.kill(first!);
+      const killed = world.now;
+      world.run(killed + 1800);
+      expect(last!.state.name).toBe('ACTIVE');
+    }
+  });
+
+  it('scenario 27: both sides flapping in turn make at most three planned switches, then planned ones are locked', () => {
+    const world = worldOf(2);
+    startAll(world);
+    world.run(3000);
+    for (let second = 0; second < 55; second++) {
+      world.setLinks(owner(world), 1);
+      world.run(world.now + 500);
+      for (const node of world.nodes) world.setLinks(node, 2);
+      world.run(world.now + 500);
+    }
+    expect(world.owners).toHaveLength(4);
+    expect(owner(world).state.alarms).toContain('planned_locked|');
+  });
+
+  it('a hand-over gives the addresses away within milliseconds and says so to the operator', () => {
+    for (const witness of ['none', 'strict'] as const) {
+      const world = worldOf(3, { witness });
+      startAll(world);
+      world.run(8000);
+      const before = owner(world);
+      const request = world.operate(before, 'handover');
+      world.run(world.now + 400);
+      expect(world.answers.get(request)?.done).toBe(true);
+      expect(owner(world)).not.toBe(before);
+    }
+  });
+
+  it('scenario 5: a terminating active whose target dies after READY is replaced by the third instance', () => {
+    const world = worldOf(3);
+    startAll(world);
+    world.run(4000);
+    const active = owner(world);
+    const target = [...world.nodes]
+      .filter((node) => node !== active)
+      .sort((a, b) => (a.id > b.id ? -1 : 1))[0]!;
+    world.operate(active, 'terminate');
+    while (target.state.ready === undefined) world.run(world.now + 1);
+    world.kill(target);
+    const died = world.now;
+    world.run(died + 1500);
+    expect(owner(world)).not.toBe(active);
+    expect(active.state.name).toBe('MAINT');
+  });
+});
+
+/** The target of a hand-over stalls just after READY, until the active has taken the addresses back. */
+function stalledTarget(stepFunction: StepFunction): readonly string[] {
+  const world = worldOf(2, { step: stepFunction });
+  world.allowOverlap = false;
+  startAll(world);
+  world.run(4000);
+  const active = owner(world);
+  const target = world.nodes.find((node) => node !== active)!;
+  world.operate(active, 'handover');
+  for (let tries = 0; target.state.ready === undefined && tries < 20_000; tries++)
+    world.run(world.now + 0.05);
+  world.stall(target, 250);
+  world.run(world.now + 3000);
+  const claimed = world.owners.slice(1).filter(({ id }) => id === target.id);
+  return [...world.violations, ...claimed.map(({ at }) => `${target.id} claimed at ${at} on a stale READY`)];
+}
+
+/** Failsafe: the active goes on without the witness; then nobody hears it any more. */
+function failsafeCut(stepFunction: StepFunction): readonly string[] {
+  const world = worldOf(2, { step: stepFunction, witness: 'failsafe' });
+  world.allowOverlap = false;
+  startAll(world);
+  world.run(8000);
+  const active = owner(world);
+  active.witnessCut = true;
+  world.run(16_000);
+  expect(owner(world)).toBe(active);
+  cutAll(world, true);
+  world.run(22_000);
+  expect(owner(world)).not.toBe(active);
+  return world.violations;
+}
+
+describe('two rules that random schedules seldom meet', () => {
+  it('a READY is used only while it is fresh', () => {
+    expect(stalledTarget(step)).toEqual([]);
+    const mutant = mutantStep({
+      file: 'ha/group/handover.ts',
+      find: 'return now - ready.at <= ',
+      replace: 'return now - ready.at <= 1000 * ',
+    });
+    expect(stalledTarget(mutant.step)).not.toEqual([]);
+    mutant.dispose();
+  });
+
+  it('in failsafe mode silence must last as long as an acknowledged holder could go on', () => {
+    expect(failsafeCut(step)).toEqual([]);
+    const mutant = mutantStep({
+      file: 'ha/group/election.ts',
+      find: "config.witness === 'failsafe' ? timing.witnessTake : timing.dead",
+      replace: 'timing.dead',
+    });
+    expect(failsafeCut(mutant.step)).not.toEqual([]);
+    mutant.dispose();
+  });
+});

@@ -1,0 +1,3 @@
+import { describeShard } from './shard';
+
+describeShard(1, ['none']);

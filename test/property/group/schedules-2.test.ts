@@ -1,0 +1,3 @@
+import { describeShard } from './shard';
+
+describeShard(2, ['strict', 'failsafe']);
