@@ -46,6 +46,7 @@ export interface SearchEnvironment {
 }
 
 const MAX_REDIRECTS = 10;
+const RETRY_AFTER: Header = { name: 'Retry-After', key: 'retry-after', value: '10' };
 
 /**
  * One proxied request: its targets, tried one after the other or all at once, and the answer the caller gets
@@ -202,6 +203,8 @@ export class ProxySearch {
       const best = bestEnding(this.#endings);
       if (best?.message) this.#forward(withAllChallenges(best.message, this.#endings));
       else if (this.#cancelled) this.#answerOwn(487);
+      // Failover was asked for and reached nobody: the caller is told when to come again.
+      else if (this.#options.failover) this.#answerOwn(503, [RETRY_AFTER]);
       else if (this.#transaction.method === 'INVITE') this.#answerOwn(best?.status ?? 500);
       // A proxy makes no 408 for other methods (RFC 4320 §4.2): nobody listens any more.
       else if (best && best.status !== 408) this.#answerOwn(best.status);
@@ -219,11 +222,11 @@ export class ProxySearch {
     this.#report.done(this.#cancelled);
   }
 
-  #answerOwn(status: number): void {
+  #answerOwn(status: number, lines: readonly Header[] = []): void {
     if (this.#answered || !this.#request) return;
     this.#answered = true;
     const { toTag } = this.#transaction;
-    this.#transaction.respond(status, answerText(this.#request.message, { status, toTag }));
+    this.#transaction.respond(status, answerText(this.#request.message, { status, toTag, lines }));
   }
 
   /** Passes an answer to the caller (§16.7 items 3 and 9). */

@@ -1,0 +1,331 @@
+import type {
+  FlowChoice,
+  InboundRequest,
+  ProxyOutcome,
+  ResponseSpec,
+  SipLink,
+  TargetAnswer,
+} from '../link/sip-link';
+import { bestAnswer } from './best-answer';
+import type { CancelInjector } from './cancel-injector';
+import { copyAnswer } from './copy-answer';
+import { destinationUri } from './destination';
+import { GuardedCall, GuardedCalls, callKey } from './guarded-call';
+import {
+  FAILOVER_STATUSES,
+  retryAfterSeconds,
+  withRetryAfter,
+  type AttemptRecord,
+  type FailoverLimits,
+  type HeaderPolicy,
+  type RelayDependencies,
+  type RelayResult,
+  type RelayTarget,
+} from './relay';
+
+export interface ProxyRelayOptions extends FlowChoice {
+  /** The Request-URI asked for; its user goes into the destinations. */
+  readonly requestUri: string;
+  readonly targets: readonly RelayTarget[];
+  readonly limits: FailoverLimits;
+  /** False: only the first target is tried. */
+  readonly failover: boolean;
+  /** Stay on the path of the dialog (Record-Route). */
+  readonly onPath: boolean;
+  /** User part of our Record-Route, where the server can carry one. */
+  readonly recordRouteUser?: string;
+  /** `remove` needs the capability `removeHeaders`; `path` is not for proxied requests. */
+  readonly headers?: HeaderPolicy;
+  /** Milliseconds after which we stop waiting for the end of a call set-up; default 5 minutes. */
+  readonly deadlineMs?: number;
+}
+
+/** Longer than timer C (RFC 3261 §16.6 step 11), so that only what the server never tells ends by it. */
+const INVITE_DEADLINE_MS = 300_000;
+/** 64 × T1 and a little. */
+const OTHER_DEADLINE_MS = 34_000;
+/** Below this the server's own retransmission (timer A at 500 ms) meets the time-out, and a site gets two INVITEs. */
+export const MIN_GUARD_TIMEOUT_MS = 2000;
+
+export interface ProxyRelayDependencies extends RelayDependencies {
+  readonly cancels: CancelInjector;
+}
+
+/**
+ * Relays by the server's `proxy`. Where the server can fail over by status, it is given all targets. Where it can't,
+ * an INVITE is guarded: behind each site stands the server's own address as second target, so that whatever ends
+ * the first attempt comes back to us as a loop, and `resume` sends it on to the next site or answers it.
+ */
+export class ProxyRelay {
+  private readonly calls = new GuardedCalls();
+
+  constructor(private readonly dependencies: ProxyRelayDependencies) {}
+
+  /** Calls under guarded failover. */
+  get size(): number {
+    return this.calls.size;
+  }
+
+  /** Relays a request. Never rejects for what the network does. */
+  relay(request: InboundRequest, options: ProxyRelayOptions): Promise<RelayResult> {
+    const { capabilities } = request.link;
+    if (capabilities.failoverByStatus) return this.byServer(request, options);
+    const self = selfTarget(request, options.requestUri);
+    const guard =
+      options.failover &&
+      self !== undefined &&
+      request.message.method === 'INVITE' &&
+      !usesReliableProvisionals(request);
+    return guard ? this.guarded(request, options, self) : this.byServer(request, options);
+  }
+
+  /**
+   * Takes an INVITE that is our own guarded loop; undefined: it is none. To be asked before anything else looks at
+   * the request (admission, hooks, loop detection have seen the call already).
+   */
+  resume(request: InboundRequest): Promise<void> | undefined {
+    const call = this.calls.loopOf(request);
+    const resumed = call && this.resumable.get(call);
+    return call && resumed ? this.continue(request, call, resumed) : undefined;
+  }
+
+  private readonly resumable = new WeakMap<GuardedCall, ProxyRelayOptions>();
+
+  /** One `proxy` command with as many targets as the server handles rightly by itself. */
+  private async byServer(request: InboundRequest, options: ProxyRelayOptions): Promise<RelayResult> {
+    const { link, message } = request;
+    const { limits, requestUri } = options;
+    const isInvite = message.method === 'INVITE';
+    const byStatus = link.capabilities.failoverByStatus;
+    const count = options.failover && byStatus ? limits.maxAttempts : 1;
+    const targets = options.targets.slice(0, count);
+    const attempts: AttemptRecord[] = [];
+    let startedAt = this.dependencies.now();
+    const onAnswer = (answer: TargetAnswer): void => {
+      const now = this.dependencies.now();
+      const target = targets[attempts.length] ?? targets[targets.length - 1];
+      if (target) this.record(attempts, attemptOf(answer, target, link.name, now - startedAt));
+      startedAt = now;
+    };
+    const statuses = limits.statuses ?? FAILOVER_STATUSES;
+    const outcome = await link.proxy(request, {
+      targets: targets.map(({ uri }) => ({ uri: destinationUri(uri, requestUri) })),
+      recordRoute: options.onPath,
+      ...(options.recordRouteUser === undefined ? {} : { recordRouteUser: options.recordRouteUser }),
+      ...(options.headers?.add === undefined ? {} : { headers: options.headers.add }),
+      ...(options.headers?.remove === undefined ? {} : { removeHeaders: options.headers.remove }),
+      ...(options.entry === undefined ? {} : { entry: options.entry }),
+      ...(options.existingFlow === undefined ? {} : { existingFlow: options.existingFlow }),
+      ...(byStatus
+        ? {
+            failoverStatuses: limits.onSilence ? statuses : statuses.filter((status) => status !== 408),
+            ...(isInvite
+              ? { provisionalTimeoutMs: limits.timeoutMs }
+              : { finalTimeoutMs: limits.onSilence ? limits.timeoutMs : limits.totalMs }),
+          }
+        : {}),
+      onAnswer,
+      deadlineMs: options.deadlineMs ?? (isInvite ? INVITE_DEADLINE_MS : OTHER_DEADLINE_MS),
+    });
+    return resultOf(outcome, attempts);
+  }
+
+  private async guarded(
+    request: InboundRequest,
+    options: ProxyRelayOptions,
+    self: string,
+  ): Promise<RelayResult> {
+    const { limits, targets } = options;
+    const key = callKey(request.link.name, request.message);
+    const endsAt = this.dependencies.now() + limits.totalMs;
+    const call = new GuardedCall(key, targets, limits.maxAttempts, endsAt);
+    const target = call.take(this.dependencies.now());
+    if (target === undefined) return this.byServer(request, options);
+    this.calls.add(call);
+    this.resumable.set(call, options);
+    try {
+      const outcome = await this.attempt(request, call, target, options, self);
+      const result = resultOf(outcome, call.attempts);
+      if (result.kind !== 'answered' || call.decided === undefined) return result;
+      return { ...result, answer: call.decided };
+    } finally {
+      this.calls.remove(call);
+      this.resumable.delete(call);
+    }
+  }
+
+  /** Hands one INVITE (the caller's, or a loop of it) to the server: to the target, and behind it to ourselves. */
+  private async attempt(
+    request: InboundRequest,
+    call: GuardedCall,
+    target: RelayTarget,
+    options: ProxyRelayOptions,
+    self: string,
+  ): Promise<ProxyOutcome> {
+    if (request.cancelled) return { kind: 'cancelled' };
+    const isLoop = call.attempts.length > 0;
+    call.current = {
+      target,
+      startedAt: this.dependencies.now(),
+      branch: request.message.via?.branch,
+    };
+    const { current } = call;
+    let ended = false;
+    request.onCancel(() => {
+      call.cancelled = true;
+      // Too late to hold the command back: the server has forgotten the CANCEL by the time it proxies.
+      this.dependencies.cancels.inject(request, () => ended);
+    });
+    const outcome = await request.link.proxy(request, {
+      targets: [{ uri: destinationUri(target.uri, options.requestUri) }, { uri: self }],
+      // The first pass put its Record-Route and headers into what looped.
+      recordRoute: options.onPath && !isLoop,
+      ...(options.headers?.add === undefined || isLoop ? {} : { headers: options.headers.add }),
+      provisionalTimeoutMs: Math.max(MIN_GUARD_TIMEOUT_MS, options.limits.timeoutMs),
+      onAnswer: (answer) => {
+        ended = ended || !isFromSelf(answer, request);
+        this.targetAnswered(call, current, answer, request);
+      },
+      deadlineMs: options.deadlineMs ?? INVITE_DEADLINE_MS,
+    });
+    ended = true;
+    return outcome;
+  }
+
+  private targetAnswered(
+    call: GuardedCall,
+    current: NonNullable<GuardedCall['current']>,
+    answer: TargetAnswer,
+    request: InboundRequest,
+  ): void {
+    if (isFromSelf(answer, request) || current.answer !== undefined) return;
+    current.answer = answer;
+    const milliseconds = this.dependencies.now() - current.startedAt;
+    this.record(call.attempts, attemptOf(answer, current.target, request.link.name, milliseconds));
+    call.answers.push({ status: answer.status, answer, target: current.target });
+    call.decided = { status: answer.status, message: answer.message, target: current.target };
+  }
+
+  /** An attempt has ended and its INVITE came back to us: on to the next target, or the answer. */
+  private async continue(
+    request: InboundRequest,
+    call: GuardedCall,
+    options: ProxyRelayOptions,
+  ): Promise<void> {
+    const { current } = call;
+    if (current !== undefined && current.answer === undefined) {
+      const milliseconds = this.dependencies.now() - current.startedAt;
+      const { name: server } = request.link;
+      this.record(call.attempts, { target: current.target, server, outcome: 'silence', milliseconds });
+    }
+    const statuses = options.limits.statuses ?? FAILOVER_STATUSES;
+    const status = current?.answer?.status;
+    const mayMoveOn = status === undefined ? options.limits.onSilence : statuses.includes(status);
+    const target = mayMoveOn ? call.take(this.dependencies.now()) : undefined;
+    const self = selfTarget(request, options.requestUri);
+    if (request.cancelled || call.cancelled) {
+      call.cancelled = true;
+      await this.give(request, { status: 487 });
+      return;
+    }
+    if (target !== undefined && self !== undefined) {
+      await this.attempt(request, call, target, options, self);
+      return;
+    }
+    await this.give(request, this.conclusion(call, request.link));
+  }
+
+  private conclusion(call: GuardedCall, link: SipLink): ResponseSpec {
+    const best = bestAnswer(call.answers, true);
+    if (best === undefined) {
+      call.decided = { status: 503 };
+      return withRetryAfter({ status: 503 });
+    }
+    call.decided = { status: best.status, message: best.answer.message, target: best.target };
+    return withRetryAfter(copyAnswer('INVITE', best.answer.message, link.capabilities));
+  }
+
+  private async give(request: InboundRequest, response: ResponseSpec): Promise<void> {
+    if (request.settled) return;
+    try {
+      await request.link.respond(request, response);
+    } catch (error) {
+      this.dependencies.log.info({ callId: request.message.callId, err: error }, 'loop not answered');
+    }
+  }
+
+  private record(attempts: AttemptRecord[], attempt: AttemptRecord): void {
+    attempts.push(attempt);
+    try {
+      this.dependencies.observer?.attemptEnded(attempt);
+    } catch (error) {
+      this.dependencies.log.error({ err: error }, 'an observer of attempts failed');
+    }
+  }
+}
+
+/** The server's own address, as a destination: where it got the request. */
+function selfTarget(request: InboundRequest, requestUri: string): string | undefined {
+  const { address, port } = request.receivedOn;
+  if (address === '') return undefined;
+  const own = request.link.addresses.filter((one) => one.port === port && one.address === address);
+  const host = address.includes(':') ? `[${address}]` : address;
+  if (own.length > 0 && !own.some(({ transport }) => transport === 'udp')) return undefined;
+  return destinationUri(`sip:${host}:${port}`, requestUri);
+}
+
+function isFromSelf({ source }: TargetAnswer, request: InboundRequest): boolean {
+  const { address, port } = request.receivedOn;
+  return source.address === address && source.port === port;
+}
+
+/** 100rel in Supported or Require (RFC 3262): the server rewrites RSeq, and after a loop the PRACK is lost. */
+export function usesReliableProvisionals({ message }: InboundRequest): boolean {
+  return [...message.list('supported'), ...message.list('require')].some(
+    (option) => option.toLowerCase() === '100rel',
+  );
+}
+
+function attemptOf(
+  answer: TargetAnswer,
+  target: RelayTarget,
+  server: string,
+  milliseconds: number,
+): AttemptRecord {
+  const base = { target, server, milliseconds };
+  if (answer.source.address === '') {
+    // The server's own words for what did not happen.
+    return { ...base, outcome: answer.status === 408 ? 'silence' : 'transport_error' };
+  }
+  const retryAfterS = answer.status === 503 ? retryAfterSeconds(answer.message) : undefined;
+  return {
+    ...base,
+    outcome: 'answer',
+    status: answer.status,
+    ...(retryAfterS === undefined ? {} : { retryAfterS }),
+  };
+}
+
+function resultOf(outcome: ProxyOutcome, attempts: readonly AttemptRecord[]): RelayResult {
+  switch (outcome.kind) {
+    case 'done': {
+      const real = outcome.answers.filter(({ source }) => source.address !== '');
+      const best = real.find(({ status }) => status < 300) ?? bestAnswer(real, true);
+      if (best === undefined) return { kind: 'answered', answer: { status: 503 }, attempts };
+      if (best.status === 487) return { kind: 'cancelled', attempts };
+      return { kind: 'answered', answer: { status: best.status, message: best.message }, attempts };
+    }
+    case 'cancelled':
+      return { kind: 'cancelled', attempts };
+    case 'refused': {
+      // The server has answered these two by itself.
+      const status = /\b483\b/.test(outcome.reason) ? 483 : /^error proxying/.test(outcome.reason) ? 500 : 0;
+      if (status !== 0) return { kind: 'answered', answer: { status }, attempts };
+      return { kind: 'lost', reason: outcome.reason, attempts };
+    }
+    case 'deadline':
+      return { kind: 'lost', reason: 'the SIP server never told how it ended', attempts };
+    case 'link_lost':
+      return { kind: 'lost', reason: 'the link to the SIP server was lost', attempts };
+  }
+}
