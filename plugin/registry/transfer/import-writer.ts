@@ -1,0 +1,154 @@
+import type { RegistryEntry } from '../registry';
+import type { ImportOptions, ImportPosition } from './import';
+import type { Line } from './lines';
+import type { Row } from './row';
+
+/** Lines that are written together, and where the import stands once they are. */
+interface Batch {
+  readonly entries: Map<string, RegistryEntry>;
+  readonly customers: Extract<Row, { type: 'customer' }>[];
+  readonly seen: string[];
+  lines: number;
+  written: number;
+  rejected: number;
+  offset: number;
+  done: boolean;
+}
+
+export const seenKey = (kind: string, value: string): string => `${kind}:${value}`;
+
+/**
+ * Collects rows into batches and writes several at once. A key that is in a batch under way waits for it, so the last
+ * row of a key wins. The position only moves over batches that are stored, in the order of the file.
+ */
+export class ImportWriter {
+  readonly #options: ImportOptions;
+  readonly #underWay = new Map<Batch, Promise<void>>();
+  readonly #order: Batch[] = [];
+  readonly #kinds: Set<string>;
+  #batch: Batch;
+  #position: ImportPosition;
+  #failed: { readonly error: unknown } | undefined;
+
+  constructor(options: ImportOptions) {
+    this.#options = options;
+    this.#position = options.resume ?? { offset: 0, lines: 0, written: 0, rejected: 0, kinds: [] };
+    this.#kinds = new Set(this.#position.kinds);
+    this.#batch = this.#newBatch();
+  }
+
+  #newBatch(): Batch {
+    return {
+      entries: new Map(),
+      customers: [],
+      seen: [],
+      lines: 0,
+      written: 0,
+      rejected: 0,
+      offset: 0,
+      done: false,
+    };
+  }
+
+  #note(line: Line): void {
+    this.#batch.lines += 1;
+    this.#batch.offset = line.next;
+  }
+
+  header(line: Line, text: string): void {
+    this.#position = { ...this.#position, header: text };
+    this.#note(line);
+  }
+
+  skip(line: Line): void {
+    this.#note(line);
+  }
+
+  reject(line: Line): void {
+    this.#batch.rejected += 1;
+    this.#note(line);
+  }
+
+  async add(line: Line, row: Row): Promise<void> {
+    const [kind, value] =
+      row.type === 'entry' ? [row.entry.kind, row.entry.value] : ['customer', row.customer.id];
+    const key = seenKey(kind, value);
+    this.#kinds.add(kind);
+    await this.#waitFor(key);
+    if (row.type === 'entry') this.#batch.entries.set(key, row.entry);
+    else this.#batch.customers.push(row);
+    if (this.#options.replace !== undefined) this.#batch.seen.push(key);
+    this.#batch.written += 1;
+    this.#note(line);
+    const { batchSize = 500, concurrency = 4 } = this.#options;
+    if (this.#batch.lines >= batchSize) {
+      while (this.#underWay.size >= concurrency) await this.#one();
+      this.#flush();
+    }
+    this.#throwIfFailed();
+  }
+
+  /** Batches under way that hold the key. */
+  async #waitFor(key: string): Promise<void> {
+    for (const [batch, end] of this.#underWay) if (batch.entries.has(key)) await end;
+  }
+
+  #one(): Promise<unknown> {
+    return Promise.race(this.#underWay.values());
+  }
+
+  #flush(): void {
+    const batch = this.#batch;
+    if (batch.lines === 0) return;
+    this.#batch = this.#newBatch();
+    this.#order.push(batch);
+    const end = this.#write(batch).then(
+      () => {
+        batch.done = true;
+        this.#underWay.delete(batch);
+        this.#advance();
+      },
+      (error: unknown) => {
+        this.#underWay.delete(batch);
+        this.#failed ??= { error };
+      },
+    );
+    this.#underWay.set(batch, end);
+  }
+
+  async #write(batch: Batch): Promise<void> {
+    const { store, dryRun, replace } = this.#options;
+    if (batch.seen.length > 0) await replace?.seen.add(batch.seen);
+    if (dryRun === true) return;
+    for (const { customer } of batch.customers) await store.putCustomer(customer);
+    if (batch.entries.size > 0) await store.putAll([...batch.entries.values()]);
+  }
+
+  #advance(): void {
+    for (let first = this.#order[0]; first?.done === true; first = this.#order[0]) {
+      this.#order.shift();
+      const { lines, written, rejected } = this.#position;
+      this.#position = {
+        ...this.#position,
+        lines: lines + first.lines,
+        written: written + first.written,
+        rejected: rejected + first.rejected,
+        offset: first.offset,
+        kinds: [...this.#kinds],
+      };
+      this.#options.onProgress?.(this.#position);
+    }
+  }
+
+  #throwIfFailed(): void {
+    if (this.#failed !== undefined) throw this.#failed.error;
+  }
+
+  /** Writes what is left and waits for all; throws the first failure. */
+  async finish(): Promise<ImportPosition> {
+    this.#flush();
+    await Promise.all(this.#underWay.values());
+    this.#throwIfFailed();
+    return this.#position;
+  }
+}
