@@ -7,7 +7,8 @@ import type { Row } from './row';
 interface Batch {
   readonly entries: Map<string, RegistryEntry>;
   readonly customers: Extract<Row, { type: 'customer' }>[];
-  readonly seen: string[];
+  /** Of its entries and customers. */
+  readonly keys: Set<string>;
   lines: number;
   written: number;
   rejected: number;
@@ -41,7 +42,7 @@ export class ImportWriter {
     return {
       entries: new Map(),
       customers: [],
-      seen: [],
+      keys: new Set(),
       lines: 0,
       written: 0,
       rejected: 0,
@@ -77,7 +78,7 @@ export class ImportWriter {
     await this.#waitFor(key);
     if (row.type === 'entry') this.#batch.entries.set(key, row.entry);
     else this.#batch.customers.push(row);
-    if (this.#options.replace !== undefined) this.#batch.seen.push(key);
+    this.#batch.keys.add(key);
     this.#batch.written += 1;
     this.#note(line);
     const { batchSize = 500, concurrency = 4 } = this.#options;
@@ -90,7 +91,7 @@ export class ImportWriter {
 
   /** Batches under way that hold the key. */
   async #waitFor(key: string): Promise<void> {
-    for (const [batch, end] of this.#underWay) if (batch.entries.has(key)) await end;
+    for (const [batch, end] of this.#underWay) if (batch.keys.has(key)) await end;
   }
 
   #one(): Promise<unknown> {
@@ -118,7 +119,7 @@ export class ImportWriter {
 
   async #write(batch: Batch): Promise<void> {
     const { store, dryRun, replace } = this.#options;
-    if (batch.seen.length > 0) await replace?.seen.add(batch.seen);
+    await replace?.seen.add([...batch.keys]);
     if (dryRun === true) return;
     for (const { customer } of batch.customers) await store.putCustomer(customer);
     if (batch.entries.size > 0) await store.putAll([...batch.entries.values()]);

@@ -125,6 +125,6 @@ export function formatRow(row: Row, format: TransferFormat): string {
   if (format === 'jsonl') return JSON.stringify(fields);
   return CSV_COLUMNS.map((column) => {
     const value = fields[column];
-    return value === undefined ? '' : csvField(String(value));
+    return value === undefined ? '' : csvField(typeof value === 'string' ? value : JSON.stringify(value));
   }).join(',');
 }
