@@ -1,5 +1,5 @@
 import { createSocket, type Socket } from 'node:dgram';
-import { connect, createServer, type Server, type Socket as TcpSocket } from 'node:net';
+import { connect, type Socket as TcpSocket } from 'node:net';
 import { isIPv6 } from 'node:net';
 import { parseMessage } from '../../plugin/message/parse';
 import type { SipMessage } from '../../plugin/message/sip-message';
@@ -161,6 +161,3 @@ export class TcpPeer {
     this.socket.destroy();
   }
 }
-
-export type { Server };
-export { createServer };

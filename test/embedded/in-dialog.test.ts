@@ -1,0 +1,224 @@
+import type { TokenFlow } from '../../plugin/embedded';
+import { FakeClock } from './fake-clock';
+import { openLab, type Lab } from './lab';
+import { answerTo, pause, requestOf, TcpPeer, until } from './sip-peer';
+
+describe('a dialog on path', () => {
+  let lab: Lab;
+  let flow: TokenFlow | undefined;
+  const routeKeys = ['first', 'second'];
+
+  const open = async (keys: string[], user?: string): Promise<void> => {
+    lab = await openLab(
+      (srf) =>
+        srf.invite((req) => {
+          const headers = user === undefined ? {} : { 'X-Dsbc-Record-Route-User': user };
+          void srf.proxyRequest(req, [lab.target(0)], { recordRoute: true, headers });
+        }),
+      {
+        routeKeys: keys,
+        verifyFlow: (text) => (text === 'token' ? flow : undefined),
+        clock: new FakeClock(),
+      },
+    );
+  };
+  afterEach(() => lab.close());
+
+  /** Sets a call up; gives the Route for requests inside it. */
+  const call = async (callId: string): Promise<string> => {
+    const site = lab.sites[0]!;
+    site.onMessage = (message, from) => {
+      if (message.kind === 'request' && message.method !== 'ACK')
+        site.send(answerTo(message, 200, [`Contact: <sip:1002@${site.host}>`]), from);
+    };
+    lab.phone.send(requestOf('INVITE', 'sip:1002@example.com', lab.phone.host, { callId }), lab.us);
+    await until(() => lab.phone.received.some(({ status }) => status === 200));
+    return lab.phone.received.at(-1)?.get('record-route') ?? '';
+  };
+
+  const inside = (method: string, callId: string, route: string, uri?: string): string =>
+    requestOf(method, uri ?? `sip:1002@${lab.sites[0]!.host}`, lab.phone.host, {
+      callId,
+      toTag: 'peer',
+      cseq: 2,
+      lines: [`Route: ${route}`],
+    });
+
+  it('is forwarded along our Route, both ways, the ACK too, and the application never sees it', async () => {
+    await open(routeKeys);
+    const site = lab.sites[0]!;
+    const route = await call('dialog-1');
+    expect(route).toMatch(/^<sip:127\.0\.0\.1:\d+;lr;dsbc=[\w-]{16}>$/);
+    lab.phone.send(inside('ACK', 'dialog-1', route), lab.us);
+    lab.phone.send(inside('BYE', 'dialog-1', route), lab.us);
+    await until(() =>
+      lab.phone.received.some(({ cseq, status }) => cseq?.method === 'BYE' && status === 200),
+    );
+    expect(site.received.map(({ method }) => method)).toEqual(['INVITE', 'ACK', 'BYE']);
+    expect(site.received[2]?.get('route')).toBeUndefined();
+    expect(site.received[2]?.maxForwards).toBe(69);
+    expect(site.received[2]?.vias).toHaveLength(2);
+    // From the other side: tags the other way round.
+    lab.phone.onMessage = (message, from) => {
+      if (message.method === 'INFO') lab.phone.send(answerTo(message, 200), from);
+    };
+    site.onMessage = undefined;
+    site.send(
+      requestOf('INFO', `sip:1001@${lab.phone.host}`, site.host, {
+        callId: 'dialog-1',
+        fromTag: 'peer',
+        toTag: 'caller',
+        lines: [`Route: ${route}`],
+      }),
+      lab.us,
+    );
+    await until(() => site.received.some(({ status }) => status === 200));
+  });
+
+  it('is nobody’s relay: without the right seal nothing is forwarded', async () => {
+    await open(routeKeys);
+    const site = lab.sites[0]!;
+    const route = await call('dialog-2');
+    site.received.length = 0;
+    lab.phone.received.length = 0;
+    const plain = `<sip:127.0.0.1:${lab.us.port};lr>`;
+    const forged = route.replace(/dsbc=.{4}/, 'dsbc=AAAA');
+    lab.phone.send(inside('BYE', 'dialog-2', plain), lab.us);
+    lab.phone.send(inside('BYE', 'dialog-2', forged), lab.us);
+    lab.phone.send(inside('BYE', 'another-call', route), lab.us);
+    lab.phone.send(inside('ACK', 'another-call', route), lab.us);
+    await until(() => lab.phone.received.length === 3);
+    await pause(50);
+    expect(lab.phone.received.map(({ status }) => status)).toEqual([481, 481, 481]);
+    expect(site.received).toHaveLength(0);
+  });
+
+  it('is not harmed by a Request-URI or Route without a host, or one that names us', async () => {
+    await open(routeKeys);
+    const route = await call('dialog-3');
+    lab.phone.received.length = 0;
+    lab.phone.send(inside('BYE', 'dialog-3', route, 'tel:+12025550123'), lab.us);
+    lab.phone.send(inside('BYE', 'dialog-3', `${route}, <tel:+12025550123>`), lab.us);
+    lab.phone.send(inside('BYE', 'dialog-3', route, `sip:127.0.0.1:${lab.us.port}`), lab.us);
+    await until(() => lab.phone.received.length === 3);
+    expect(lab.phone.received.map(({ status }) => status)).toEqual([481, 481, 481]);
+  });
+
+  it('goes on through another server with the same keys, after a rotation too', async () => {
+    await open(['old']);
+    const route = await call('dialog-4');
+    const { port } = lab.us;
+    await lab.close();
+    const other = { address: '127.0.0.1', port, transports: ['udp', 'tcp'] as const };
+    lab = await openLab(() => undefined, { addresses: [other], routeKeys: ['new', 'old'] });
+    lab.sites[0]!.answerWith(200);
+    lab.phone.send(inside('BYE', 'dialog-4', route), lab.us);
+    await until(() => lab.phone.received.length === 1);
+    expect(lab.phone.received[0]?.status).toBe(200);
+  });
+
+  it('follows the flow of its token to the device, and the Route away from it', async () => {
+    await open(routeKeys, 'token');
+    const site = lab.sites[0]!;
+    flow = { entry: lab.us, transport: 'udp', address: '127.0.0.1', port: lab.phone.port };
+    const route = await call('dialog-5');
+    expect(route).toMatch(/^<sip:token@127/);
+    lab.phone.answerWith(200);
+    site.onMessage = undefined;
+    // The site's BYE: the Contact is a private address, the flow is where the phone is.
+    site.send(
+      requestOf('BYE', 'sip:1001@192.0.2.33:5060', site.host, {
+        callId: 'dialog-5',
+        fromTag: 'peer',
+        toTag: 'caller',
+        lines: [`Route: ${route}`],
+      }),
+      lab.us,
+    );
+    await until(() => site.received.some(({ status }) => status === 200));
+    expect(lab.phone.received.at(-1)).toMatchObject({ method: 'BYE', uri: 'sip:1001@192.0.2.33:5060' });
+    // The phone's own goes to the Request-URI.
+    site.answerWith(200);
+    lab.phone.onMessage = undefined;
+    lab.phone.send(inside('INFO', 'dialog-5', route), lab.us);
+    await until(() => site.received.some(({ method }) => method === 'INFO'));
+  });
+
+  it('answers 403 to a token that is not ours, 430 when its stream is gone', async () => {
+    await open(routeKeys, 'token');
+    const site = lab.sites[0]!;
+    const peer = await TcpPeer.open(lab.us);
+    flow = { entry: lab.us, transport: 'tcp', address: '127.0.0.1', port: peer.socket.localPort! };
+    const route = await call('dialog-6');
+    site.onMessage = undefined;
+    site.received.length = 0;
+    const bye = (with_: string): string =>
+      requestOf('BYE', 'sip:1001@192.0.2.33', site.host, {
+        callId: 'dialog-6',
+        fromTag: 'peer',
+        toTag: 'caller',
+        lines: [`Route: ${with_}`],
+      });
+    site.send(bye(route), lab.us);
+    await until(() => peer.data.startsWith('BYE'));
+    peer.close();
+    await until(() => lab.server.counts().connections === 0);
+    site.send(bye(route), lab.us);
+    site.send(bye(route.replace('token', 'forged')), lab.us);
+    await until(() => site.received.length === 2);
+    expect(site.received.map(({ status }) => status).sort()).toEqual([403, 430]);
+  });
+
+  it('brings an answer back to a caller on a stream, without keeping state', async () => {
+    await open(routeKeys);
+    const site = lab.sites[0]!;
+    const route = await call('dialog-7');
+    site.answerWith(200);
+    const peer = await TcpPeer.open(lab.us);
+    peer.send(
+      requestOf('BYE', `sip:1002@${site.host}`, '192.0.2.33:5060', {
+        callId: 'dialog-7',
+        toTag: 'peer',
+        transport: 'TCP',
+        lines: [`Route: ${route}`],
+      }).replace(';rport', ''),
+    );
+    await until(() => peer.data.includes('SIP/2.0 200'));
+    peer.close();
+  });
+});
+
+describe('an answer that belongs to nothing', () => {
+  let lab: Lab;
+  beforeAll(async () => {
+    lab = await openLab(() => undefined, {});
+  });
+  afterAll(() => lab.close());
+
+  const answer = (vias: string[]): string =>
+    [
+      'SIP/2.0 200 OK',
+      ...vias.map((via) => `Via: SIP/2.0/UDP ${via}`),
+      'From: <sip:a@example.com>;tag=1',
+      'To: <sip:b@example.com>;tag=2',
+      'Call-ID: stray',
+      'CSeq: 1 INVITE',
+      'Content-Length: 0',
+      '\r\n',
+    ].join('\r\n');
+
+  it('is forwarded by its second Via, if the first is ours', async () => {
+    const us = `127.0.0.1:${lab.us.port};branch=z9hG4bKa`;
+    const next = `192.0.2.33;received=127.0.0.1;rport=${lab.phone.port};branch=z9hG4bKb`;
+    lab.sites[0]!.send(answer([us, next]), lab.us);
+    await until(() => lab.phone.received.length === 1);
+    expect(lab.phone.received[0]?.vias).toHaveLength(1);
+    lab.sites[0]!.send(answer([`192.0.2.99;branch=z9hG4bKa`, next]), lab.us);
+    lab.sites[0]!.send(answer([us]), lab.us);
+    lab.sites[0]!.send(answer([us, '255.255.255.255;branch=z9hG4bKb']), lab.us);
+    lab.sites[0]!.send(answer([us, '224.0.0.1;branch=z9hG4bKb']), lab.us);
+    lab.sites[0]!.send(answer([us, 'name.invalid;branch=z9hG4bKb']), lab.us);
+    await pause(50);
+    expect(lab.phone.received).toHaveLength(1);
+  });
+});
