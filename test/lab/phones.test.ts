@@ -6,7 +6,7 @@ import { describeWith } from '../fixtures/needs';
 /** The tools themselves, without the product between them: what fails here is not its fault. */
 describeWith(['netns', 'baresip', 'kamailio'], 'baresip phones and a Kamailio site of the lab', () => {
   let lab: Lab;
-  let site: KamailioSite;
+  let site: KamailioSite | undefined;
   const phones: Baresip[] = [];
 
   beforeEach(async () => {
@@ -15,7 +15,8 @@ describeWith(['netns', 'baresip', 'kamailio'], 'baresip phones and a Kamailio si
 
   afterEach(async () => {
     await Promise.all(phones.splice(0).map((phone) => phone.stop()));
-    await site.stop();
+    await site?.stop();
+    site = undefined;
     await lab.close();
   });
 
