@@ -1,0 +1,106 @@
+import { hostname } from 'node:os';
+import pino from 'pino';
+import type { Logger } from './logger';
+import { redactor } from './redaction';
+import { Syslog } from './syslog';
+
+/** What the log is to be; the configuration's `log` fits. */
+export interface LogSettings {
+  readonly level: 'debug' | 'info' | 'warn' | 'error';
+  readonly mask_numbers: boolean;
+  readonly syslog?:
+    | {
+        readonly host: string;
+        readonly port?: number | undefined;
+        readonly protocol: 'udp' | 'tcp' | 'tls';
+        readonly facility: string;
+        readonly app_name: string;
+        readonly buffer_lines: number;
+        readonly ca_file?: string | undefined;
+      }
+    | undefined;
+}
+
+/** A logger and what it needs to end well. */
+export interface Log {
+  readonly logger: Logger;
+  /** Lines that did not reach the LogServer. */
+  readonly dropped: () => number;
+  /** Writes out what waits; idempotent. */
+  close(): Promise<void>;
+}
+
+export interface LogOptions {
+  /** In every line as `instance`. */
+  readonly instance: string;
+  /** Where lines go besides the LogServer; default: stdout. */
+  readonly write?: (line: string) => void;
+  /** The compiled syslog worker; only tests that run from sources give one. */
+  readonly syslogWorkerFile?: string;
+}
+
+const DEFAULT_PORT = { udp: 514, tcp: 601, tls: 6514 } as const;
+
+/** One line of JSON per event: `level`, `time` (ISO 8601), `instance`, the fields, `msg`. */
+export function createLog(settings: LogSettings, options: LogOptions): Log {
+  const syslog = settings.syslog === undefined ? undefined : startSyslog(settings.syslog, options);
+  const stdout = options.write === undefined ? pino.destination({ fd: 1, sync: false }) : undefined;
+  const write = options.write ?? ((line: string) => void stdout?.write(line));
+  const clean = redactor(settings.mask_numbers);
+  const root = pino(
+    {
+      level: settings.level,
+      base: { instance: options.instance },
+      timestamp: pino.stdTimeFunctions.isoTime,
+      formatters: { level: (label) => ({ level: label }), log: clean },
+    },
+    {
+      write: (line: string): void => {
+        write(line);
+        syslog?.write(line.endsWith('\n') ? line.slice(0, -1) : line);
+      },
+    },
+  );
+  return {
+    logger: loggerOn(root, clean),
+    dropped: () => syslog?.dropped ?? 0,
+    close: async () => {
+      await syslog?.close();
+      // Not ready means that nothing was ever written.
+      try {
+        stdout?.flushSync();
+      } catch {
+        return;
+      }
+    },
+  };
+}
+
+/** pino cleans the fields of a line, but not those of a child. */
+function loggerOn(
+  base: pino.Logger,
+  clean: (fields: Record<string, unknown>) => Record<string, unknown>,
+): Logger {
+  return {
+    debug: (fields, message) => base.debug(fields, message),
+    info: (fields, message) => base.info(fields, message),
+    warn: (fields, message) => base.warn(fields, message),
+    error: (fields, message) => base.error(fields, message),
+    child: (fields) => loggerOn(base.child(clean({ ...fields })), clean),
+  };
+}
+
+function startSyslog(settings: NonNullable<LogSettings['syslog']>, options: LogOptions): Syslog {
+  const { host, protocol, facility, app_name: appName } = settings;
+  return new Syslog(
+    {
+      host,
+      protocol,
+      port: settings.port ?? DEFAULT_PORT[protocol],
+      bufferLines: settings.buffer_lines,
+      caFile: settings.ca_file,
+      header: { facility, appName, hostname: hostname(), processId: process.pid },
+    },
+    options.syslogWorkerFile,
+  );
+}
