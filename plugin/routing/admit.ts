@@ -29,7 +29,7 @@ export function answer(
 /** Whether a URI's host means us: an entry address, a domain, or the address the packet came in on. */
 export function isOurs(
   snapshot: Snapshot,
-  facts: RequestFacts,
+  facts: Pick<RequestFacts, 'receivedOn'>,
   host: string,
   port: number | undefined,
 ): boolean {

@@ -16,6 +16,8 @@ export interface Arrival {
   readonly behindNat: boolean;
   readonly flow?: FlowFact | undefined;
   readonly registeredAs?: string | undefined;
+  /** Further headers that only sites may send, by long lower-case name. */
+  readonly reservedHeaders?: readonly string[];
 }
 
 /** The facts, or the answer that a request without them gets. */
@@ -58,7 +60,9 @@ export function readFacts(arrival: Arrival): FactsResult {
       maxForwards: message.maxForwards,
       maxBreadth: digits(message.get('max-breadth')),
       proxyRequire: message.list('proxy-require'),
-      identityHeaders: IDENTITY_HEADERS.filter((name) => message.get(name) !== undefined),
+      identityHeaders: [...IDENTITY_HEADERS, ...(arrival.reservedHeaders ?? [])].filter(
+        (name) => message.get(name) !== undefined,
+      ),
       reliableProvisionals: hasToken(message, '100rel'),
       source: arrival.source,
       receivedOn: arrival.receivedOn,

@@ -35,6 +35,11 @@ export class KeyList {
     this.#sources = sources;
   }
 
+  /** A list of given keys. */
+  static of(given: readonly LookupKey[], part: string): KeyList {
+    return new KeyList([(keys) => keys.#keys.push(...given.map((key) => ({ key, part })))]);
+  }
+
   /** The key at this place; undefined behind the last one. */
   at(place: number): KeyCandidate | undefined {
     while (place >= this.#keys.length) {

@@ -1,0 +1,75 @@
+import type { Config } from '../config/types';
+import type { InboundRequest, TransportAddress } from '../link/sip-link';
+import { parseNameAddr } from '../message/name-addr';
+import { parseUri } from '../message/uri';
+import type { BindingTable } from '../nat/bindings';
+import type { Flow } from '../nat/flow';
+import type { FlowTokens } from '../nat/flow-token';
+import { learn } from '../nat/learn';
+import { pathValue, takesPath, wantsOutbound } from '../nat/path';
+import type { RelayedAnswer } from '../relay/relay';
+import type { FlowFact } from '../routing/decision';
+
+/** The flow a request came by: what a token of ours will name. */
+export const flowOf = ({ source, receivedOn }: InboundRequest): Flow => ({
+  entry: { address: receivedOn.address, port: receivedOn.port },
+  transport: source.transport,
+  remote: { address: source.address, port: source.port },
+});
+
+/** A token in the topmost Route, checked; undefined if that Route has no user part, or is not there. */
+export function flowFact(
+  request: InboundRequest,
+  tokens: FlowTokens,
+  isOurs: (host: string, port?: number) => boolean,
+): FlowFact | undefined {
+  const [top] = request.message.list('route');
+  if (top === undefined) return undefined;
+  const uri = parseUri(parseNameAddr(top)?.uri ?? '');
+  if (uri?.user === undefined || !isOurs(uri.host, uri.port)) return undefined;
+  const read = tokens.read(uri.user);
+  if (read.kind !== 'ok') return { token: uri.user, state: 'forged' };
+  const { transport, remote } = read.flow;
+  return { token: uri.user, state: 'valid', transport, address: remote.address, port: remote.port };
+}
+
+/** Where sites send to reach this entry: its port for UDP, or for TCP if it has none. */
+function siteSide(request: InboundRequest): { readonly port: number; readonly transport: 'udp' | 'tcp' } {
+  const here = (transport: 'udp' | 'tcp'): TransportAddress | undefined =>
+    request.link.addresses.find(
+      (one) => one.transport === transport && one.address === request.receivedOn.address,
+    );
+  const udp = here('udp');
+  if (udp !== undefined) return { port: udp.port, transport: 'udp' };
+  return { port: here('tcp')?.port ?? request.receivedOn.port, transport: 'tcp' };
+}
+
+/** Our Path for a REGISTER, if it is to get one (RFC 3327, RFC 5626 §5.1). */
+export function pathFor(
+  request: InboundRequest,
+  tokens: FlowTokens,
+  mode: Config['nat']['path'],
+): string | undefined {
+  const { message } = request;
+  if (message.method !== 'REGISTER' || !takesPath(message, mode)) return undefined;
+  const { port, transport } = siteSide(request);
+  return pathValue({
+    token: tokens.issue(flowOf(request)),
+    entry: { address: request.receivedOn.address, port },
+    transport,
+    outbound: wantsOutbound(message),
+  });
+}
+
+/** Notes what a registration changed, so that endpoints behind NAT are kept reachable. */
+export function learnBinding(
+  request: InboundRequest,
+  answer: RelayedAnswer,
+  bindings: BindingTable,
+  behindNat: boolean,
+): void {
+  if (request.message.method !== 'REGISTER' || answer.message === undefined) return;
+  const learnt = learn(request.message, answer.message);
+  if (learnt === undefined) return;
+  bindings.take(learnt, flowOf(request), behindNat && request.source.transport === 'udp');
+}

@@ -1,0 +1,71 @@
+import type { InboundRequest } from '../link/sip-link';
+import type { AttemptRecord } from '../relay/relay';
+import type { Decision, Role } from '../routing/decision';
+
+/** How a request ended, beside a status. */
+export const ENDINGS = ['answered', 'cancelled', 'duplicate', 'dropped', 'lost', 'passed'] as const;
+export type Ending = (typeof ENDINGS)[number];
+
+/** What one log line says of one request, and what the metrics count. Filled in as the request goes its way. */
+export interface RequestRecord {
+  readonly id: string;
+  readonly method: string;
+  readonly callId: string;
+  readonly server: string;
+  readonly source: string;
+  readonly transport: string;
+  role: Role;
+  sourceName?: string | undefined;
+  /** `account 1001`. */
+  key?: string | undefined;
+  decision?: Decision['kind'] | undefined;
+  relay?: string | undefined;
+  onPath?: boolean | undefined;
+  system?: string | undefined;
+  /** The site and node that answered, or that were tried last. */
+  site?: string | undefined;
+  node?: string | undefined;
+  attempts: readonly AttemptRecord[];
+  status?: number | undefined;
+  ending: Ending;
+  /** Why it was not taken or not decided otherwise. */
+  reason?: string | undefined;
+  oversize?: number | undefined;
+  milliseconds: number;
+}
+
+export const newRecord = (id: string, request: InboundRequest): RequestRecord => ({
+  id,
+  method: request.message.method,
+  callId: request.message.callId ?? '',
+  server: request.link.name,
+  source: request.source.address,
+  transport: request.source.transport,
+  role: 'endpoint',
+  attempts: [],
+  ending: 'answered',
+  milliseconds: 0,
+});
+
+/** What of the record goes into the log line: everything that is known, the attempts as their outcomes. */
+export function logFields(record: RequestRecord): object {
+  const { attempts, milliseconds, ...fields } = record;
+  return {
+    ...fields,
+    attempts: attempts.map(
+      ({ target, outcome, status }) => `${target.site ?? target.uri}:${status ?? outcome}`,
+    ),
+    ms: Math.round(milliseconds * 10) / 10,
+  };
+}
+
+/** Takes a decision into the record. */
+export function noteDecision(record: RequestRecord, decision: Decision): void {
+  record.decision = decision.kind;
+  if ('key' in decision && decision.key !== undefined)
+    record.key = `${decision.key.kind} ${decision.key.value}`;
+  if ('system' in decision) record.system = decision.system;
+  if (decision.kind === 'answer' || decision.kind === 'drop') return;
+  record.relay = decision.relay;
+  record.onPath = decision.onPath;
+}

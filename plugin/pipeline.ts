@@ -1,0 +1,417 @@
+import { Admission, type Refusal } from './admission/admission';
+import type { Config } from './config/types';
+import { ask, type Registry } from './dispatch/ask';
+import { flowFact } from './dispatch/flows';
+import type { Lessons } from './dispatch/lessons';
+import { orderFor, type CarriedDecision, type OrderFacts, type OrderParts } from './dispatch/order';
+import type { Relays } from './dispatch/relays';
+import { logFields, newRecord, noteDecision, type RequestRecord } from './dispatch/request-record';
+import type { HookAnswer, HookContext, Hooks } from './hooks';
+import type { HeaderLine, InboundRequest, ResponseSpec } from './link/sip-link';
+import { checkRequest } from './message/validate';
+import { detectNat } from './nat/detect';
+import type { FlowTokens } from './nat/flow-token';
+import type { RelayedAnswer, RelayResult } from './relay/relay';
+import { isOurs } from './routing/admit';
+import type { Challenges } from './routing/challenges';
+import { decide } from './routing/decide';
+import type { KeyAnswer, World } from './routing/deciding';
+import type { Decision, LookupKey, RequestFacts } from './routing/decision';
+import { enquire, type Question } from './routing/enquire';
+import { readFacts } from './routing/facts';
+import { KeyList } from './routing/keys';
+import type { NodeName } from './routing/plan';
+import type { RecentSites } from './routing/recent-sites';
+import { sourceOf, type Snapshot, type Source } from './routing/snapshot';
+import type { NodeStates } from './routing/states';
+import type { MonotonicClock } from './telemetry/clock';
+import type { Logger } from './telemetry/logger';
+
+/** What a reload swaps: one request sees one of these from beginning to end. */
+export interface Settings {
+  readonly config: Config;
+  readonly snapshot: Snapshot;
+}
+
+/** Counts and remembers; what it throws is logged and changes nothing. */
+export interface PipelineObserver {
+  requestEnded(record: Readonly<RequestRecord>): void;
+}
+
+export interface PipelineParts {
+  readonly settings: () => Settings;
+  /** What operators and health say of each node, as this SIP server sees it. */
+  readonly states: (server: string) => NodeStates;
+  readonly registry: Registry;
+  readonly admission: Admission;
+  readonly hooks: Hooks;
+  readonly challenges: Challenges;
+  readonly recentSites: RecentSites;
+  readonly lessons: Lessons;
+  readonly tokens: () => FlowTokens;
+  readonly linkOf: OrderParts['linkOf'];
+  readonly relays: Relays;
+  readonly observer: PipelineObserver;
+  readonly log: Logger;
+  readonly now: MonotonicClock;
+  readonly newId: () => string;
+}
+
+/** Seconds after which a refused caller may come again. */
+const REFUSED_RETRY_AFTER_S = 5;
+
+/** One request on its way. */
+interface Call {
+  readonly request: InboundRequest;
+  readonly record: RequestRecord;
+  readonly settings: Settings;
+  readonly source: Source;
+  readonly context: Omit<HookContext, 'signal'>;
+}
+
+/** Ends a request's way early, with an answer. */
+class Answered {
+  constructor(
+    readonly response: ResponseSpec,
+    readonly decision?: Decision,
+  ) {}
+}
+
+/** What is to happen with a request. */
+type Way = Answered | 'drop' | { readonly decision: CarriedDecision; readonly facts: OrderFacts };
+
+/** The life of one request, from the link to the log line. */
+export class Pipeline {
+  readonly #parts: PipelineParts;
+  readonly #turns = new Map<string, number>();
+
+  constructor(parts: PipelineParts) {
+    this.#parts = parts;
+  }
+
+  /** Takes one request of a link. Never rejects. */
+  async handle(request: InboundRequest): Promise<void> {
+    const { relays, admission, now } = this.#parts;
+    if (relays.takesBack(request)) return;
+    const start = now();
+    const call = this.#begin(request);
+    const { record, source } = call;
+    const refusal = admission.enter(request.source.address, source.role);
+    if (refusal !== undefined) {
+      await this.#refuse(call, refusal);
+      return;
+    }
+    try {
+      await this.#live(call);
+    } catch (error) {
+      await this.#failed(call, error);
+    } finally {
+      admission.leave();
+      record.milliseconds = now() - start;
+      this.#ended(call);
+    }
+  }
+
+  #begin(request: InboundRequest): Call {
+    const settings = this.#parts.settings();
+    const record = newRecord(this.#parts.newId(), request);
+    const source = sourceOf(settings.snapshot, request.source.address);
+    record.role = source.role;
+    record.sourceName =
+      source.role === 'site'
+        ? `${source.system}/${source.site}`
+        : source.role === 'peer'
+          ? source.peer.name
+          : undefined;
+    const { id, role, sourceName } = record;
+    const context = {
+      id,
+      message: request.message,
+      source: request.source,
+      role,
+      sourceName,
+      server: request.link.name,
+      notes: new Map<string, unknown>(),
+    };
+    return { request, record, settings, source, context };
+  }
+
+  /** The way of a request that was let in. */
+  async #live(call: Call): Promise<void> {
+    const outcome = await this.#decided(call);
+    if (outcome instanceof Answered) {
+      await this.#answer(call, outcome.response, outcome.decision);
+      return;
+    }
+    if (outcome === 'drop') {
+      call.record.ending = 'dropped';
+      call.request.link.drop(call.request);
+      return;
+    }
+    await this.#carry(call, outcome.decision, outcome.facts);
+  }
+
+  /** From the message to what is to happen with it, hooks on the way. */
+  async #decided(call: Call): Promise<Way> {
+    const { request, settings } = call;
+    const { hooks, registry, log } = this.#parts;
+    const { message } = request;
+
+    const fault = checkRequest(message, request.source.transport === 'udp' ? 'datagram' : 'stream');
+    if (fault !== undefined && !isOptionsAtEnd(request, fault.status)) {
+      return message.method === 'ACK' ? 'drop' : new Answered(fault);
+    }
+
+    if (hooks.has('onRequest')) {
+      const said = await hooks.run('onRequest', call.context);
+      if (said !== undefined) return hookAnswer(said);
+    }
+
+    const read = this.#facts(call);
+    if (!read.ok) return new Answered({ status: read.status, reason: read.reason });
+    const enquiry = enquire(read.facts, settings.snapshot);
+    if (enquiry.kind === 'decided') return this.#settled(call, enquiry.decision, read.facts);
+
+    const question = await this.#beforeLookup(call, enquiry);
+    if (question instanceof Answered) return question;
+    const answers = await ask(registry, question.keys, (key, error) => {
+      log.warn({ id: call.record.id, key, err: error }, 'the registry cannot be asked');
+    });
+
+    const known = await this.#beforeRoute(call, question, answers);
+    if (known instanceof Answered) return known;
+    const decision = decide(question, known, settings.snapshot, this.#world(call, read.facts));
+    if (decision.kind === 'dispatch') this.#takeTurn(settings, decision.system);
+    return this.#settled(call, decision, read.facts);
+  }
+
+  /** A decision: ours to answer, to be left alone, or to be carried, in which case hooks may still change how. */
+  async #settled(call: Call, decision: Decision, facts: RequestFacts): Promise<Way> {
+    noteDecision(call.record, decision);
+    if (decision.kind === 'drop') return 'drop';
+    if (decision.kind !== 'answer') return this.#beforeRelay(call, decision, facts.behindNat);
+    const { status, reason, headers } = decision;
+    return new Answered(
+      { status, ...(reason === undefined ? {} : { reason }), ...(headers === undefined ? {} : { headers }) },
+      decision,
+    );
+  }
+
+  #facts(call: Call): ReturnType<typeof readFacts> {
+    const { request, settings } = call;
+    const { snapshot, config } = settings;
+    const { message, source, receivedOn, link } = request;
+    const isOwn = (host: string, port?: number): boolean => isOurs(snapshot, { receivedOn }, host, port);
+    return readFacts({
+      message,
+      source,
+      receivedOn,
+      server: link.capabilities,
+      behindNat: call.source.role !== 'site' && detectNat(message, source) !== undefined,
+      flow: flowFact(request, this.#parts.tokens(), isOwn),
+      reservedHeaders: [config.nat.header.toLowerCase()],
+    });
+  }
+
+  async #beforeLookup(call: Call, question: Question): Promise<Question | Answered> {
+    const { hooks } = this.#parts;
+    if (!hooks.has('beforeLookup')) return question;
+    const keys = question.keys.all().map(({ key }) => key);
+    const said = await hooks.run('beforeLookup', { ...call.context, keys });
+    if (said === undefined) return question;
+    if ('respond' in said) return hookAnswer(said);
+    return { ...question, keys: KeyList.of(said.keys, 'a hook') };
+  }
+
+  async #beforeRoute(
+    call: Call,
+    question: Question,
+    answers: readonly KeyAnswer[],
+  ): Promise<readonly KeyAnswer[] | Answered> {
+    const { hooks } = this.#parts;
+    if (!hooks.has('beforeRoute')) return answers;
+    const place = answers.findIndex((one) => one !== null && one !== 'unavailable');
+    const found = answers[place];
+    const answer = found === null || found === 'unavailable' ? undefined : found;
+    const key: LookupKey | undefined = question.keys.at(Math.max(0, place))?.key;
+    const said = await hooks.run('beforeRoute', { ...call.context, key, answer });
+    if (said === undefined) return answers;
+    return 'respond' in said ? hookAnswer(said) : [said.answer];
+  }
+
+  async #beforeRelay(call: Call, decision: CarriedDecision, behindNat: boolean): Promise<Way> {
+    const { hooks } = this.#parts;
+    const facts: OrderFacts = { behindNat, add: [], remove: [] };
+    if (!hooks.has('beforeRelay')) return { decision, facts };
+    const said = await hooks.run('beforeRelay', { ...call.context, decision });
+    if (said === undefined) return { decision, facts };
+    if ('respond' in said) return hookAnswer(said);
+    const { plan, add = [], remove = [] } = said;
+    const changed = plan !== undefined && decision.kind === 'dispatch' ? { ...decision, plan } : decision;
+    return { decision: changed, facts: { behindNat, add, remove } };
+  }
+
+  #world(call: Call, facts: RequestFacts): World {
+    const { challenges, recentSites, states } = this.#parts;
+    let challenger: NodeName | undefined;
+    for (const { nonce } of facts.credentials) {
+      if (nonce !== undefined) challenger ??= challenges.challengerOf(nonce);
+    }
+    return {
+      states: states(call.request.link.name),
+      turnOf: (system) => this.#turns.get(system) ?? 0,
+      seenAt: (system, account) => recentSites.siteOf(system, account),
+      challenger,
+    };
+  }
+
+  #takeTurn({ snapshot }: Settings, system: string): void {
+    if (snapshot.systems.get(system)?.affinity === 'none')
+      this.#turns.set(system, (this.#turns.get(system) ?? 0) + 1);
+  }
+
+  /** Lets a relay carry the request, attempt after attempt, and learns from what comes back. */
+  async #carry(call: Call, decision: CarriedDecision, facts: OrderFacts): Promise<void> {
+    const { request, record, settings } = call;
+    const { relays, linkOf, tokens, lessons, log } = this.#parts;
+    // The caller hung up while we were asking; the server has answered it.
+    if (request.cancelled) {
+      record.ending = 'cancelled';
+      return;
+    }
+    const parts = { config: settings.config, tokens: tokens(), linkOf };
+    const { order, oversize } = orderFor(request, decision, facts, parts);
+    if (oversize !== undefined) {
+      record.oversize = oversize;
+      log.warn(
+        { id: record.id, callId: record.callId, bytes: oversize, mtu: settings.config.mtu },
+        'too long for UDP',
+      );
+    }
+    const result = await relays.carry(request, {
+      ...order,
+      onAnswer: (answer) => lessons.learn(request, decision, answer, facts.behindNat),
+      beforeAnswer: (answer, response) => this.#onResponse(call, decision, response, answer),
+    });
+    this.#noteResult(record, result);
+    if (result.kind === 'answered' && order.relay === 'proxy') {
+      // The server has answered already; hooks may look on.
+      await this.#onResponse(call, decision, { status: result.answer.status }, result.answer);
+    }
+  }
+
+  #noteResult(record: RequestRecord, result: RelayResult): void {
+    record.ending = result.kind;
+    record.attempts = result.attempts;
+    const last = result.attempts.at(-1)?.target;
+    const target = result.kind === 'answered' ? (result.answer.target ?? last) : last;
+    record.site = target?.site;
+    record.node = target?.node ?? target?.uri;
+    if (result.kind === 'answered') record.status = result.answer.status;
+    if (result.kind === 'lost') record.reason = result.reason;
+  }
+
+  async #onResponse(
+    call: Call,
+    decision: Decision | undefined,
+    response: ResponseSpec,
+    answer?: RelayedAnswer,
+  ): Promise<ResponseSpec> {
+    const { hooks } = this.#parts;
+    if (!hooks.has('onResponse')) return response;
+    const said = await hooks.run('onResponse', {
+      ...call.context,
+      decision,
+      status: response.status,
+      answer: answer?.message,
+      site: answer?.target?.site,
+    });
+    return said === undefined
+      ? response
+      : { ...response, headers: [...(response.headers ?? []), ...said.add] };
+  }
+
+  /** An answer of our own. */
+  async #answer(call: Call, response: ResponseSpec, decision?: Decision): Promise<void> {
+    const { record, request } = call;
+    record.status = response.status;
+    record.reason = response.reason;
+    await this.#parts.relays.answer(request, await this.#onResponse(call, decision, response));
+  }
+
+  /** Not let in: silence towards who is blocked or while another instance serves, else 503. */
+  async #refuse(call: Call, refusal: Refusal): Promise<void> {
+    const { request, record } = call;
+    record.reason = refusal;
+    if (Admission.isSilent(refusal)) {
+      record.ending = 'dropped';
+      request.link.drop(request);
+    } else {
+      record.status = 503;
+      const headers: HeaderLine[] = [['Retry-After', String(REFUSED_RETRY_AFTER_S)]];
+      try {
+        await this.#parts.relays.answer(request, { status: 503, headers });
+      } catch (error) {
+        this.#parts.log.debug({ id: record.id, err: error }, 'refusal not delivered');
+      }
+    }
+    this.#observe(record);
+    this.#parts.log.debug(logFields(record), 'request refused');
+  }
+
+  /** A fault of ours, or a hook whose policy is to fail: 500, if the caller has no answer yet. */
+  async #failed(call: Call, error: unknown): Promise<void> {
+    const { request, record, context } = call;
+    const { hooks, log, relays } = this.#parts;
+    record.reason = error instanceof Error ? error.message : String(error);
+    log.error({ id: record.id, callId: record.callId, err: error }, 'request failed');
+    try {
+      if (hooks.has('onError')) await hooks.run('onError', { ...context, error });
+    } catch {
+      // The runner has logged it; nothing is left that could fail.
+    }
+    if (request.settled || request.cancelled) {
+      record.ending = request.cancelled ? 'cancelled' : 'lost';
+      return;
+    }
+    record.status = 500;
+    try {
+      await relays.answer(request, { status: 500 });
+    } catch (failure) {
+      record.ending = 'lost';
+      log.error({ id: record.id, err: failure }, '500 not delivered');
+    }
+  }
+
+  #ended(call: Call): void {
+    const { record, request } = call;
+    const { admission, log } = this.#parts;
+    if (record.status !== undefined) {
+      const what = record.key ?? record.reason ?? '';
+      if (admission.ended(request.source.address, record.role, record.status, what)) {
+        log.warn({ source: record.source }, 'source blocked: all it sends fails');
+      }
+    }
+    this.#observe(record);
+    log.info(logFields(record), 'request');
+  }
+
+  #observe(record: RequestRecord): void {
+    try {
+      this.#parts.observer.requestEnded(record);
+    } catch (error) {
+      this.#parts.log.error({ err: error }, 'an observer of requests failed');
+    }
+  }
+}
+
+/** RFC 3261 §11: an OPTIONS that has used up its hops may be answered by us instead of refused. */
+const isOptionsAtEnd = (request: InboundRequest, status: number): boolean =>
+  status === 483 && request.message.method === 'OPTIONS';
+
+const hookAnswer = ({ respond: { status, reason, headers } }: HookAnswer): Answered =>
+  new Answered({
+    status,
+    ...(reason === undefined ? {} : { reason }),
+    ...(headers === undefined ? {} : { headers }),
+  });

@@ -1,0 +1,365 @@
+import { DRACHTIO_CAPABILITIES } from '../plugin/link/sip-link';
+import { answersWith, PipelineLab, labConfig } from './fixtures/pipeline';
+import { SOURCES, requestText, type SipRequest } from './fixtures/routing';
+
+const register = (account = '1001', headers: readonly string[] = []): SipRequest => ({
+  method: 'REGISTER',
+  uri: 'sip:example.com',
+  from: `<sip:${account}@example.com>;tag=a`,
+  to: `<sip:${account}@example.com>`,
+  headers: [`Contact: <sip:${account}@203.0.113.7:40812>`, ...headers],
+});
+
+describe('the life of a request', () => {
+  it('REGISTER: to the account’s site, with our Path on top, and one record', async () => {
+    const lab = new PipelineLab();
+    const { order, record } = await lab.send(register());
+    expect(order).toMatchObject({
+      relay: 'forward',
+      requestUri: 'sip:example.com',
+      entry: { address: '198.51.100.10', port: 5060 },
+    });
+    expect(order!.headers.path).toMatch(/^<sip:[A-Za-z0-9_-]{36}@198\.51\.100\.10:5060;lr>$/);
+    const token = /sip:([^@]+)@/.exec(order!.headers.path!)![1]!;
+    expect(lab.tokens.read(token)).toMatchObject({
+      kind: 'ok',
+      flow: {
+        transport: 'udp',
+        remote: { address: '203.0.113.7', port: 40812 },
+        entry: { address: '198.51.100.10' },
+      },
+    });
+    expect(lab.records).toHaveLength(1);
+    expect(record).toMatchObject({
+      id: 'r1',
+      method: 'REGISTER',
+      role: 'endpoint',
+      key: 'account 1001',
+      system: 'source',
+      relay: 'forward',
+      status: 200,
+      ending: 'answered',
+      site: order!.targets[0]!.site,
+    });
+    expect(lab.admission.inFlight).toBe(0);
+  });
+
+  it('a 2xx to REGISTER is learnt as binding; one behind NAT is pinged', async () => {
+    const lab = new PipelineLab({ carry: answersWith(200, ['Contact: <sip:1001@192.0.2.33>;expires=120']) });
+    await lab.send(register('1001', ['Contact: <sip:1001@192.0.2.33>']));
+    expect(lab.bindings.list(10)).toMatchObject([{ aor: '1001@example.com', pinged: true, expiresIn: 120 }]);
+    await lab.send(register('1001', ['Contact: <sip:1001@192.0.2.33>', 'Expires: 0']));
+    expect(lab.bindings.size).toBe(0);
+  });
+
+  it('INVITE behind NAT: on path under the caller’s flow token', async () => {
+    const lab = new PipelineLab();
+    const { order } = await lab.send({ headers: ['Contact: <sip:1001@192.0.2.33>'] });
+    expect(order).toMatchObject({ relay: 'proxy', onPath: true, far: 'caller' });
+    expect(lab.tokens.read(order!.recordRouteUser!)).toMatchObject({
+      kind: 'ok',
+      flow: { remote: { port: 40812 } },
+    });
+  });
+
+  it('a site’s request along a token goes to its flow, and back along it', async () => {
+    const lab = new PipelineLab();
+    const token = lab.tokens.issue({
+      entry: { address: '198.51.100.10', port: 5060 },
+      transport: 'tcp',
+      remote: { address: '203.0.113.9', port: 50001 },
+    });
+    const { order } = await lab.send(
+      { uri: 'sip:1001@10.0.0.5', headers: [`Route: <sip:${token}@198.51.100.10;lr>`] },
+      SOURCES.sourceMain,
+    );
+    expect(order).toMatchObject({
+      relay: 'proxy',
+      onPath: true,
+      requestUri: 'sip:1001@10.0.0.5',
+      targets: [{ uri: 'sip:203.0.113.9:50001;transport=tcp' }],
+      existingFlow: true,
+      recordRouteUser: token,
+      far: 'callee',
+    });
+  });
+
+  it('a token somebody made up is 403', async () => {
+    const lab = new PipelineLab();
+    const { answers } = await lab.send(
+      { headers: ['Route: <sip:bm90b3Vycw@198.51.100.10;lr>'] },
+      SOURCES.sourceMain,
+    );
+    expect(answers).toMatchObject([{ status: 403 }]);
+  });
+
+  it('answers by itself what can’t be routed, and malformed requests', async () => {
+    const lab = new PipelineLab();
+    expect((await lab.send(register('4999'))).answers).toMatchObject([{ status: 404 }]);
+    const broken = requestText(register()).replace('CSeq: 1 REGISTER\r\n', '');
+    expect((await lab.send(broken)).answers).toMatchObject([{ status: 400 }]);
+    expect((await lab.send({ uri: 'http://x' })).answers).toMatchObject([{ status: 416 }]);
+    expect(lab.records.map(({ status }) => status)).toEqual([404, 400, 416]);
+  });
+
+  it('never answers an ACK', async () => {
+    const lab = new PipelineLab();
+    const { dropped, answers, record } = await lab.send({
+      method: 'ACK',
+      to: '<sip:1002@example.com>;tag=x',
+    });
+    expect([dropped, answers, record?.ending]).toEqual([true, [], 'dropped']);
+  });
+
+  it('leaves alone what comes back by our own guard', async () => {
+    const lab = new PipelineLab();
+    const { record, order } = await lab.send({ headers: ['X-Guard: 1'] });
+    expect([record, order]).toEqual([undefined, undefined]);
+  });
+
+  it('does nothing more for a caller who hung up while the registry was asked', async () => {
+    let cancel: () => void = () => undefined;
+    const lab = new PipelineLab({
+      lookup: (key) => {
+        cancel();
+        return Promise.resolve({ kind: key.kind, system: 'source' });
+      },
+    });
+    const request = lab.request(requestText({}));
+    cancel = () => Object.assign(request, { cancelled: true });
+    await lab.pipeline.handle(request);
+    expect(lab.records).toMatchObject([{ ending: 'cancelled' }]);
+  });
+
+  it('a system whose affinity is none takes turns', async () => {
+    const lab = new PipelineLab();
+    const sites = [];
+    for (let i = 0; i < 6; i++) sites.push((await lab.send(register('1002'))).order!.targets[0]!.site);
+    expect(sites.slice(0, 2).sort()).toEqual(['a', 'main']);
+    expect(sites).toEqual([sites[0], sites[1], sites[0], sites[1], sites[0], sites[1]]);
+  });
+
+  it('a retry with credentials goes to the node that challenged, whatever its turn', async () => {
+    const challenge = new PipelineLab({
+      carry: answersWith(401, ['WWW-Authenticate: Digest realm="r", nonce="n-1"']),
+    });
+    const first = (await challenge.send(register('1002'))).order!.targets[0]!;
+    for (let i = 0; i < 4; i++) {
+      const retry = register('1002', [
+        'Authorization: Digest username="1002", realm="r", nonce="n-1", uri="sip:x", response="0"',
+      ]);
+      expect((await challenge.send(retry)).order!.targets[0]).toEqual(first);
+    }
+  });
+
+  it('remembers where an account is served', async () => {
+    const lab = new PipelineLab();
+    const { order } = await lab.send(register());
+    expect(lab.recentSites.siteOf('source', '1001')).toBe(order!.targets[0]!.site);
+  });
+
+  it('a registry that can’t be asked: the default system, or 503', async () => {
+    const lookup = (): Promise<null> => Promise.reject(new Error('away'));
+    const reject = new PipelineLab({ lookup });
+    expect((await reject.send(register())).answers).toMatchObject([
+      { status: 503, headers: [['Retry-After', '5']] },
+    ]);
+    const fallback = new PipelineLab({ lookup, config: { default_system: 'source' } });
+    expect((await fallback.send(register())).record).toMatchObject({ system: 'source', status: 200 });
+  });
+
+  it('H38: asks the registry once for an account that is not there', async () => {
+    const lab = new PipelineLab();
+    for (let i = 0; i < 200; i++)
+      expect((await lab.send(register('4999'))).answers).toMatchObject([{ status: 404 }]);
+    expect(lab.lookups).toBe(1);
+    lab.now += 5001;
+    await lab.send(register('4999'));
+    expect(lab.lookups).toBe(2);
+  });
+
+  it('H39: 1,000 callers that miss one key at once make one query', async () => {
+    let release: () => void = () => undefined;
+    const gate = new Promise<void>((resolve) => (release = resolve));
+    const lab = new PipelineLab({
+      lookup: async (key) => {
+        await gate;
+        return { kind: key.kind, system: 'source' };
+      },
+    });
+    const all = Promise.all(
+      Array.from({ length: 1000 }, () =>
+        lab.pipeline.handle(lab.request(requestText(register('1001')), SOURCES.sourceMain)),
+      ),
+    );
+    release();
+    await all;
+    expect(lab.lookups).toBe(1);
+    expect(lab.records).toHaveLength(1000);
+    expect(new Set(lab.records.map(({ site }) => site)).size).toBe(1);
+  });
+
+  it('sees one configuration from beginning to end', async () => {
+    const lab = new PipelineLab({
+      lookup: (key) => {
+        lab.config = labConfig({
+          systems: { other: { sites: { x: { nodes: [{ uri: 'sip:192.0.2.9' }] } } } },
+        });
+        return Promise.resolve({ kind: key.kind, system: 'source' });
+      },
+    });
+    expect((await lab.send(register())).record).toMatchObject({ system: 'source', status: 200 });
+    expect((await lab.send(register())).answers).toMatchObject([{ status: 503 }]);
+  });
+});
+
+describe('what does not fit into a datagram', () => {
+  const long = { ...register(), headers: [...register().headers!, `X-Long: ${'x'.repeat(1200)}`] };
+
+  it('goes over TCP where the node takes it', async () => {
+    const { order, record } = await new PipelineLab().send(long);
+    expect(order!.targets[0]!.uri).toMatch(/;transport=tcp$/);
+    expect(record!.oversize).toBeUndefined();
+  });
+
+  it('H17: stays on UDP where it does not, and is reported with its size', async () => {
+    const config = { systems: { source: { sites: { main: { nodes: [{ uri: 'sip:198.51.100.21' }] } } } } };
+    const { order, record } = await new PipelineLab({ config }).send(long);
+    expect(order!.targets[0]!.uri).toBe('sip:198.51.100.21');
+    expect(record!.oversize).toBeGreaterThan(1300);
+  });
+});
+
+describe('who is not let in', () => {
+  it.each([
+    ['standby', true, undefined],
+    ['draining', false, 503],
+  ] as const)('%s', async (mode, dropped, status) => {
+    const lab = new PipelineLab();
+    lab.admission.setMode(mode);
+    const outcome = await lab.send(register());
+    expect(outcome.dropped).toBe(dropped);
+    expect(outcome.answers.map((one) => one.status)).toEqual(status === undefined ? [] : [status]);
+    expect(outcome.record).toMatchObject({ reason: mode });
+    expect(lab.admission.inFlight).toBe(0);
+  });
+
+  it('a scanner is blocked in silence after enough failures', async () => {
+    const lab = new PipelineLab();
+    for (let i = 0; i < 50; i++) await lab.send(register(`9${i}`));
+    expect((await lab.send(register())).dropped).toBe(true);
+    expect((await lab.send(register(), SOURCES.vendorA)).record).toMatchObject({ status: 200 });
+  });
+});
+
+describe('hooks', () => {
+  it('see the request at each step, and can change what happens', async () => {
+    const lab = new PipelineLab();
+    const seen: string[] = [];
+    lab.hooks.addAll({
+      onRequest: ({ role }) => void seen.push(`onRequest ${role}`),
+      beforeLookup: ({ keys }) => {
+        seen.push(`beforeLookup ${keys[0]!.value}`);
+        return { keys: [{ kind: 'account', value: '1002' }] };
+      },
+      beforeRoute: ({ key, answer }) => void seen.push(`beforeRoute ${key!.value} ${answer!.system}`),
+      beforeRelay: ({ decision }) => {
+        seen.push(`beforeRelay ${decision.kind}`);
+        return { add: [['X-Added', '1']], remove: ['User-Agent'] };
+      },
+      onResponse: ({ status }) => void seen.push(`onResponse ${status}`),
+    });
+    const { order, record } = await lab.send(register());
+    expect(seen).toEqual([
+      'onRequest endpoint',
+      'beforeLookup 1001',
+      'beforeRoute 1002 target',
+      'beforeRelay dispatch',
+      'onResponse 200',
+    ]);
+    expect(record).toMatchObject({ system: 'target', status: 200 });
+    expect(order!.headers).toMatchObject({ add: [['X-Added', '1']], remove: ['User-Agent'] });
+  });
+
+  it('can answer instead', async () => {
+    for (const name of ['onRequest', 'beforeLookup', 'beforeRoute', 'beforeRelay'] as const) {
+      const lab = new PipelineLab();
+      lab.hooks.add(name, () => ({
+        respond: { status: 603, reason: 'No', headers: [['Warning', '399 x "y"']] },
+      }));
+      const { answers, order } = await lab.send(register());
+      expect(order).toBeUndefined();
+      expect(answers).toEqual([{ status: 603, reason: 'No', headers: [['Warning', '399 x "y"']] }]);
+    }
+  });
+
+  it('can replace the registry’s answer and the plan', async () => {
+    const lab = new PipelineLab();
+    lab.hooks.add('beforeRoute', () => ({ answer: null }));
+    expect((await lab.send(register())).answers).toMatchObject([{ status: 404 }]);
+    const other = new PipelineLab();
+    const plan = [
+      { system: 'source', site: 'b', node: 'sip:198.51.100.23:5060', uri: 'sip:198.51.100.23:5060' },
+    ];
+    other.hooks.add('beforeRelay', () => ({ plan }));
+    expect((await other.send(register())).order!.targets).toMatchObject(plan);
+  });
+
+  it('that fail are skipped; with the policy fail the caller gets 500 and onError is told', async () => {
+    const lab = new PipelineLab();
+    lab.hooks.add('beforeLookup', () => Promise.reject(new Error('boom')));
+    expect((await lab.send(register())).record).toMatchObject({ status: 200 });
+
+    const errors: unknown[] = [];
+    lab.hooks.add('beforeRoute', () => Promise.reject(new Error('bang')), { onError: 'fail' });
+    lab.hooks.add('onError', ({ error }) => void errors.push(error));
+    const { answers, record } = await lab.send(register());
+    expect(answers).toMatchObject([{ status: 500 }]);
+    expect(record).toMatchObject({ status: 500, reason: 'bang' });
+    expect(errors).toMatchObject([{ message: 'bang' }]);
+    expect(lab.admission.inFlight).toBe(0);
+  });
+
+  it('can add headers to answers of ours', async () => {
+    const lab = new PipelineLab();
+    lab.hooks.add('onResponse', () => ({ add: [['X-Why', 'unknown']] }));
+    expect((await lab.send(register('4999'))).answers).toEqual([
+      { status: 404, reason: 'Not Found', headers: [['X-Why', 'unknown']] },
+    ]);
+  });
+});
+
+describe('faults', () => {
+  it('of a relay end in 500 and a log line, not in the process', async () => {
+    const lab = new PipelineLab({ carry: () => Promise.reject(new Error('relay broke')) });
+    const { answers, record } = await lab.send(register());
+    expect(answers).toEqual([{ status: 500 }]);
+    expect(record).toMatchObject({ status: 500, reason: 'relay broke' });
+  });
+
+  it('of a relay that had answered get no second answer', async () => {
+    const lab = new PipelineLab({
+      carry: (_, request) => {
+        Object.assign(request, { settled: true });
+        return Promise.reject(new Error('late'));
+      },
+    });
+    const { answers, record } = await lab.send(register());
+    expect(answers).toEqual([]);
+    expect(record).toMatchObject({ ending: 'lost' });
+  });
+});
+
+it('an identity an endpoint makes up is taken out, and our own header too', async () => {
+  const lab = new PipelineLab();
+  const { order } = await lab.send(
+    register('1001', ['P-Asserted-Identity: <sip:boss@example.com>', 'X-DSBC-Flow: sip:1.2.3.4']),
+  );
+  expect(order!.headers.remove).toEqual(['p-asserted-identity', 'x-dsbc-flow']);
+});
+
+it('drachtio-server: an INVITE behind NAT goes by b2bua', async () => {
+  const lab = new PipelineLab({ capabilities: DRACHTIO_CAPABILITIES });
+  const { order } = await lab.send({ headers: ['Contact: <sip:1001@192.0.2.33>'] });
+  expect(order).toMatchObject({ relay: 'b2bua', onPath: true });
+});
