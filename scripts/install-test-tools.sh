@@ -10,6 +10,10 @@ need tcpdump tcpdump
 need arping iputils-arping
 need baresip baresip-core
 need kamailio kamailio
+need perl perl-base
+need g++ g++
+need make make
+need python3 python3
 need java openjdk-17-jre-headless
 need mvn maven
 need chromium chromium

@@ -1,0 +1,28 @@
+{
+  "targets": [
+    {
+      "target_name": "dsbc",
+      "sources": ["native/addon.cc"],
+      "include_dirs": ["<!(node -p \"require('node-addon-api').include_dir\")"],
+      "defines": [
+        "NAPI_VERSION=8",
+        "NAPI_DISABLE_CPP_EXCEPTIONS",
+        "NODE_ADDON_API_DISABLE_DEPRECATED"
+      ],
+      "cflags": ["-Wall", "-Wextra", "-Werror", "-fvisibility=hidden"],
+      "cflags_cc": ["-std=gnu++17", "-fno-exceptions", "-fno-rtti"],
+      "cflags_cc!": ["-std=gnu++20"],
+      "xcode_settings": {
+        "GCC_SYMBOLS_PRIVATE_EXTERN": "YES",
+        "GCC_ENABLE_CPP_EXCEPTIONS": "NO",
+        "CLANG_CXX_LANGUAGE_STANDARD": "gnu++17"
+      },
+      "conditions": [
+        ["OS=='linux'", {
+          "sources": ["native/rtnetlink.cc", "native/garp.cc"],
+          "defines": ["DSBC_HAS_NETWORK"]
+        }]
+      ]
+    }
+  ]
+}
