@@ -43,6 +43,12 @@ export function safeUri(uri: string): string {
   return uri;
 }
 
+/** As `safeUri`, for a Request-URI, which is no token of a command. */
+export function safeRequestUri(uri: string): string {
+  safeUri(uri.replace(/\|/g, ''));
+  return uri;
+}
+
 /** `sip|<transaction>|<dialog>[|<next hop>]` and a SIP message: a request, an answer or a CANCEL. */
 export function sipCommand(message: {
   readonly transactionId?: string;

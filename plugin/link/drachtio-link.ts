@@ -16,8 +16,12 @@ import {
   type SipFrame,
 } from './control-message';
 import { formsDialog, hasHostlessContact } from './hostless-contact';
+import type { LibrarySide } from './library';
+import type { LinkTimes } from './link-times';
+import { Heartbeat } from './heartbeat';
 import { Inbound, InboundTable } from './inbound-request';
-import { abandonOrder, dropOrder, flowOrders, proxyOrders, timeoutOrder, withoutOrders } from './orders';
+import { dropOrder, proxyOrders, withoutOrders } from './orders';
+import { ownRequestText, runOwnRequest } from './own-request';
 import { PendingCommands } from './pending-commands';
 import { ProxiedRequest } from './proxied-request';
 import {
@@ -34,46 +38,11 @@ import {
   type SipLink,
   type TransportAddress,
 } from './sip-link';
-import type { Agent, WireProtocol } from './srf';
+import type { WireProtocol } from './srf';
 
 import { WireGuard } from './wire-guard';
 
-/** Times of a link, milliseconds. */
-export interface LinkTimes {
-  /** Until a command that the server answers at once must be answered. */
-  readonly requestTimeoutMs: number;
-  readonly pingIntervalMs: number;
-  /** Until a ping must be answered; else the link counts as lost. */
-  readonly pingTimeoutMs: number;
-  readonly connectTimeoutMs: number;
-  readonly minReconnectDelayMs: number;
-  readonly maxReconnectDelayMs: number;
-}
-
-export const DEFAULT_LINK_TIMES: LinkTimes = Object.freeze({
-  requestTimeoutMs: 5000,
-  pingIntervalMs: 5000,
-  pingTimeoutMs: 2000,
-  connectTimeoutMs: 5000,
-  minReconnectDelayMs: 50,
-  maxReconnectDelayMs: 1000,
-});
-
 const SWEEP_INTERVAL_MS = 5000;
-
-/** What becomes of frames the link does not handle itself: the library, own or shared with other routes. */
-export interface LibrarySide {
-  readonly agent: Agent;
-  readonly libraryText: 'latin1' | 'utf8';
-  /** Whether a request of the network goes to the library's middleware (shared form) or straight to the link. */
-  readonly shared: boolean;
-  pass(socket: Socket, frame: Buffer): void;
-  ownsDialog(socket: Socket, dialogId: string): boolean;
-  /** A CANCEL or a final answer ended this request: the library's own entry for it goes too. */
-  forget(request: Inbound, how: 'cancelled' | 'answered' | 'proxied' | 'dropped'): void;
-  /** A CANCEL for a request that is not the link's. */
-  cancel(socket: Socket, frame: SipFrame, raw: Buffer): void;
-}
 
 /** The link of one drachtio-srf agent, over whatever connection it has at the moment. */
 export class DrachtioLink implements SipLink {
@@ -88,7 +57,7 @@ export class DrachtioLink implements SipLink {
   private readonly flowListeners: ((flow: TransportAddress) => void)[] = [];
   private handler: ((request: InboundRequest) => void | Promise<void>) | undefined;
   private socket: Socket | undefined;
-  private pingTimer: NodeJS.Timeout | undefined;
+  private heartbeat: Heartbeat | undefined;
   private readonly sweepTimer: NodeJS.Timeout;
 
   constructor(
@@ -142,57 +111,19 @@ export class DrachtioLink implements SipLink {
   }
 
   async request(request: ClientRequest): Promise<ClientOutcome> {
-    const text = sipCommand({
-      ...(request.nextHop === undefined ? {} : { nextHop: request.nextHop }),
-      startLine: requestLine(request),
-      headers: [
-        ...withoutOrders(request.headers),
-        ...flowOrders(request, this.capabilities),
-        ...timeoutOrder(request.timeoutMs, this.capabilities),
-      ],
-      body: request.body ?? '',
-    });
-    const { socket, guard } = this;
+    const text = ownRequestText(request, this.capabilities);
+    const { socket, guard, commands, transactions } = this;
     if (socket === undefined || guard === undefined) return { kind: 'link_lost' };
     if (request.signal?.aborted === true) return { kind: 'aborted' };
-    return new Promise((resolve) => {
-      let transactionId: string | undefined;
-      const finish = (outcome: ClientOutcome): void => {
-        clearTimeout(deadline);
-        request.signal?.removeEventListener('abort', abort);
-        this.commands.forget(commandId);
-        if (transactionId !== undefined) this.transactions.forget(transactionId);
-        resolve(outcome);
-      };
-      const giveUp = (kind: 'timeout' | 'aborted'): void => {
-        if (transactionId !== undefined) this.abandon(socket, transactionId, request);
-        finish({ kind });
-      };
-      const abort = (): void => {
-        giveUp('aborted');
-      };
-      const deadline = setTimeout(() => {
-        giveUp('timeout');
-      }, request.timeoutMs);
-      request.signal?.addEventListener('abort', abort, { once: true });
-      const commandId = guard.send(socket, text);
-      this.commands.add(commandId, socket, this.times.requestTimeoutMs, {
-        reply: (frame) => {
-          const id = frame.tokens[6];
-          if (!frame.ok || id === undefined) {
-            finish({ kind: 'transport_error', reason: frame.tokens[0] ?? 'refused by the SIP server' });
-            return;
-          }
-          transactionId = id;
-          this.transactions.open(id, socket, finish);
-        },
-        timedOut: () => {
-          finish({ kind: 'transport_error', reason: 'the SIP server did not take the request in time' });
-        },
-        lost: () => {
-          finish({ kind: 'link_lost' });
-        },
-      });
+    return runOwnRequest(text, request, this.capabilities, {
+      socket,
+      commands,
+      transactions,
+      requestTimeoutMs: this.times.requestTimeoutMs,
+      send: (command) => guard.send(socket, command),
+      sendAndForget: (command) => {
+        this.sendAndForget(socket, command);
+      },
     });
   }
 
@@ -430,11 +361,14 @@ export class DrachtioLink implements SipLink {
     this.guard?.authenticated(socket);
     this.socket = socket;
     if (this.capabilities.flowClosedEvents) this.sendAndForget(socket, 'route|flow_closed');
-    if (this.pingTimer) clearInterval(this.pingTimer);
-    this.pingTimer = setInterval(() => {
-      this.ping(socket);
-    }, this.times.pingIntervalMs);
-    this.pingTimer.unref();
+    this.heartbeat?.stop();
+    this.heartbeat = new Heartbeat(
+      socket,
+      this.commands,
+      this.times,
+      (text) => this.guard?.send(socket, text) ?? '',
+      () => this.guard?.reset(socket, 'no answer to a ping'),
+    );
     this.setState('connected');
   }
 
@@ -444,37 +378,12 @@ export class DrachtioLink implements SipLink {
     this.inbound.lose(socket);
     if (this.socket !== socket) return;
     this.socket = undefined;
-    if (this.pingTimer) clearInterval(this.pingTimer);
-    this.pingTimer = undefined;
+    this.heartbeat?.stop();
+    this.heartbeat = undefined;
     if (this.state !== 'closed') {
       this.log.warn({ link: this.name }, 'link lost');
       this.setState('lost');
     }
-  }
-
-  private ping(socket: Socket): void {
-    const { guard } = this;
-    if (guard === undefined) return;
-    let answered = false;
-    const id = guard.send(socket, 'ping');
-    this.commands.add(id, socket, this.times.pingTimeoutMs, {
-      reply: () => {
-        answered = true;
-      },
-      timedOut: () => {
-        // After a freeze of this process timers run before what has arrived meanwhile is read: look once more.
-        setImmediate(() => {
-          if (!answered) guard.reset(socket, 'no answer to a ping');
-        });
-      },
-      lost: () => undefined,
-    });
-  }
-
-  private abandon(socket: Socket, transactionId: string, request: ClientRequest): void {
-    if (!this.capabilities.cancelOwnTransactions) return;
-    const startLine = `CANCEL ${request.uri} SIP/2.0`;
-    this.sendAndForget(socket, sipCommand({ transactionId, startLine, headers: [abandonOrder], body: '' }));
   }
 
   /** A final answer nobody waits for. */
@@ -542,19 +451,6 @@ export class DrachtioLink implements SipLink {
       this.log.error({ err: error }, 'a link listener failed');
     }
   }
-}
-
-function requestLine(request: ClientRequest): string {
-  return `${request.method} ${safeRequestUri(request.uri)} SIP/2.0`;
-}
-
-function safeRequestUri(uri: string): string {
-  if (uri === '' || /[\u0000-\u0020\u007f<>"]/.test(uri)) {
-    throw new DsbcError('DSBC_HEADER_UNSAFE', 'the Request-URI cannot be sent', {
-      details: { uri: uri.slice(0, 80) },
-    });
-  }
-  return uri;
 }
 
 /** The first word of a message: a method, or `SIP/2.0`. */

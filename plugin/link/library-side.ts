@@ -1,15 +1,13 @@
 import type { Socket } from 'node:net';
 import type { SipFrame } from './control-message';
-import type { LibrarySide } from './drachtio-link';
+
 import type { Inbound } from './inbound-request';
+import type { Ending, LibrarySide } from './library';
 import { libraryClasses, type Agent, type LibraryRequest, type LibraryResponse, type Srf } from './srf';
 
 /** How long a request of somebody else's route is remembered for its CANCEL, milliseconds. */
 const FOREIGN_INVITE_MS = 5 * 60_000;
 const FOREIGN_INVITES_BEFORE_PURGE = 256;
-
-/** Why a request leaves the link's hands. */
-export type Ending = 'cancelled' | 'answered' | 'proxied' | 'dropped';
 
 /** A connection of our own: the library sees what belongs to its dialogs, the link takes everything else. */
 export class OwnLibrary implements LibrarySide {

@@ -59,6 +59,22 @@ describe('the connection to a SIP server', () => {
     await untilConnected(lab.link, 2000);
   });
 
+  it('is not lost when this process was frozen while the pong came', async () => {
+    await lab.open();
+    const states: string[] = [];
+    lab.link.onState((state) => states.push(state));
+    lab.server.answersPings = false;
+    for (let round = 0; round < 3; round++) {
+      const ping = await lab.server.next((command) => command.verb === 'ping');
+      lab.server.reply(ping, 'OK|pong');
+      // Blocks the whole process.
+      Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0, 3 * FAST.pingTimeoutMs);
+    }
+    lab.server.answersPings = true;
+    await pause(2 * FAST.pingTimeoutMs);
+    expect(states).toEqual([]);
+  });
+
   it('is tried again without end, with a pause that never grows over its bound', async () => {
     await lab.open();
     const { port } = lab.server;
