@@ -26,6 +26,8 @@ export interface ForwardOptions extends FlowChoice {
   readonly headers?: HeaderPolicy;
   /** The server the request leaves from; default: the one it came by. */
   readonly link?: SipLink;
+  /** Called at once with every final answer that a target gives. */
+  readonly onAnswer?: (answer: RelayedAnswer) => void;
   /** Called with the answer just before the caller gets it; may change what is sent back. */
   readonly beforeAnswer?: (
     answer: RelayedAnswer,
@@ -115,6 +117,7 @@ class Forwarding {
     switch (outcome.kind) {
       case 'answer':
         this.answers.push({ status: outcome.status, outcome, target });
+        this.tell({ status: outcome.status, message: outcome.message, target });
         return (limits.statuses ?? FAILOVER_STATUSES).includes(outcome.status);
       case 'timeout':
         return limits.onSilence;
@@ -155,6 +158,14 @@ class Forwarding {
       const reason = (error as DsbcError).message;
       this.dependencies.log.info({ callId: this.request.message.callId, err: error }, 'answer not delivered');
       return { kind: 'lost', reason, attempts: this.attempts };
+    }
+  }
+
+  private tell(answer: RelayedAnswer): void {
+    try {
+      this.options.onAnswer?.(answer);
+    } catch (error) {
+      this.dependencies.log.error({ err: error }, 'a listener for answers failed');
     }
   }
 

@@ -19,6 +19,7 @@ import {
   type FailoverLimits,
   type HeaderPolicy,
   type RelayDependencies,
+  type RelayedAnswer,
   type RelayResult,
   type RelayTarget,
 } from './relay';
@@ -36,6 +37,8 @@ export interface ProxyRelayOptions extends FlowChoice {
   readonly recordRouteUser?: string;
   /** `remove` needs the capability `removeHeaders`; `path` is not for proxied requests. */
   readonly headers?: HeaderPolicy;
+  /** Called at once with every final answer that a target gives. */
+  readonly onAnswer?: (answer: RelayedAnswer) => void;
   /** Milliseconds after which we stop waiting for the end of a call set-up; default 5 minutes. */
   readonly deadlineMs?: number;
 }
@@ -106,6 +109,7 @@ export class ProxyRelay {
       const target = targets[attempts.length] ?? targets[targets.length - 1];
       if (target) this.record(attempts, attemptOf(answer, target, link.name, now - startedAt));
       startedAt = now;
+      this.tell(options, answer, target);
     };
     const statuses = limits.statuses ?? FAILOVER_STATUSES;
     const outcome = await link.proxy(request, {
@@ -185,6 +189,7 @@ export class ProxyRelay {
       onAnswer: (answer) => {
         ended = ended || !isFromSelf(answer, request);
         this.targetAnswered(call, current, answer, request);
+        if (!isFromSelf(answer, request)) this.tell(options, answer, target);
       },
       deadlineMs: options.deadlineMs ?? INVITE_DEADLINE_MS,
     });
@@ -251,6 +256,17 @@ export class ProxyRelay {
       await request.link.respond(request, response);
     } catch (error) {
       this.dependencies.log.info({ callId: request.message.callId, err: error }, 'loop not answered');
+    }
+  }
+
+  private tell(options: ProxyRelayOptions, answer: TargetAnswer, target: RelayTarget | undefined): void {
+    // What the server made up itself is no answer of a target.
+    if (answer.source.address === '') return;
+    const { status, message } = answer;
+    try {
+      options.onAnswer?.({ status, message, ...(target === undefined ? {} : { target }) });
+    } catch (error) {
+      this.dependencies.log.error({ err: error }, 'a listener for answers failed');
     }
   }
 

@@ -1,0 +1,115 @@
+import type { FlowChoice, InboundRequest, ResponseSpec, SipLink } from '../link/sip-link';
+import { CancelInjector } from './cancel-injector';
+import { forward } from './forward';
+import { InProgress } from './in-progress';
+import { ProxyRelay } from './proxy';
+import { Refuser } from './refuser';
+import type {
+  FailoverLimits,
+  HeaderPolicy,
+  RelayDependencies,
+  RelayedAnswer,
+  RelayResult,
+  RelayTarget,
+} from './relay';
+import { detour, type RelayKind } from './server-traps';
+
+/** Everything needed to carry one request, whatever the relay. */
+export interface CarryOrder extends FlowChoice {
+  readonly relay: RelayKind;
+  /** The Request-URI that goes out, the same for every target. */
+  readonly requestUri: string;
+  /** In the order they are tried. */
+  readonly targets: readonly RelayTarget[];
+  readonly limits: FailoverLimits;
+  readonly headers: HeaderPolicy;
+  readonly onPath: boolean;
+  /** User part of our Record-Route, where the server can carry one. */
+  readonly recordRouteUser?: string;
+  /** The server the request leaves from; default: the one it came by. */
+  readonly link?: SipLink;
+  /** Called at once with every final answer that a target gives. */
+  readonly onAnswer?: (answer: RelayedAnswer) => void;
+  /** Called with the answer just before the caller gets it, where it is ours to send. */
+  readonly beforeAnswer?: (
+    answer: RelayedAnswer,
+    response: ResponseSpec,
+  ) => ResponseSpec | Promise<ResponseSpec>;
+}
+
+/** The ways to carry a request, past the traps of the SIP server. One per process. */
+export class Carrier {
+  private readonly inProgress = new InProgress();
+
+  private constructor(
+    private readonly dependencies: RelayDependencies,
+    private readonly cancels: CancelInjector,
+    private readonly proxy: ProxyRelay,
+    private readonly refuser: Refuser,
+  ) {}
+
+  /** Rejects with the system's error when the refuser's loopback socket can't be had. */
+  static async open(dependencies: RelayDependencies): Promise<Carrier> {
+    const cancels = new CancelInjector(dependencies.log);
+    const proxy = new ProxyRelay({ ...dependencies, cancels });
+    return new Carrier(dependencies, cancels, proxy, await Refuser.open(dependencies.log));
+  }
+
+  /** Requests and guarded calls under way. */
+  get size(): number {
+    return this.inProgress.size + this.proxy.size;
+  }
+
+  /**
+   * True if the request is a guarded call on its way back: it is being dealt with. To be asked before anything else
+   * looks at a request: admission, hooks and loop detection have seen the call already.
+   */
+  takesBack(request: InboundRequest): boolean {
+    const resumed = this.proxy.resume(request);
+    if (resumed === undefined) return false;
+    resumed.catch((error: unknown) => {
+      this.dependencies.log.error({ err: error, callId: request.message.callId }, 'a guarded call failed');
+    });
+    return true;
+  }
+
+  /** Carries a request to its end. Never rejects for what the network does. */
+  async carry(request: InboundRequest, order: CarryOrder): Promise<RelayResult> {
+    const { message } = request;
+    const { capabilities } = order.link ?? request.link;
+    const other = detour(order.relay, message, order.requestUri, capabilities);
+    if (other) {
+      this.dependencies.log.info(
+        { callId: message.callId, chosen: order.relay, way: other.way, because: other.because },
+        'another way than the one chosen',
+      );
+    }
+    switch (other?.way ?? order.relay) {
+      case 'forward':
+        return forward(request, { ...order, inProgress: this.inProgress }, this.dependencies);
+      case 'proxy':
+      case 'b2bua':
+        return this.proxy.relay(request, { ...order, failover: order.limits.maxAttempts > 1 });
+      case 'refuser':
+      case 'refuse': {
+        const response: ResponseSpec = { status: 400, reason: 'Cannot Be Carried' };
+        await this.answer(request, response);
+        return { kind: 'answered', answer: { status: response.status }, attempts: [] };
+      }
+    }
+  }
+
+  /**
+   * Answers by ourselves, by way of the refuser where an answer of the application's would end the server.
+   * @throws DsbcError as `SipLink.respond` does.
+   */
+  answer(request: InboundRequest, response: ResponseSpec): Promise<void> {
+    return this.refuser.answer(request, response);
+  }
+
+  /** Ends timers and sockets; what is under way ends with its link. */
+  async close(): Promise<void> {
+    this.cancels.close();
+    await this.refuser.close();
+  }
+}
