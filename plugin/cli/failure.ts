@@ -15,7 +15,8 @@ export function failureOf(error: unknown, command: string): { readonly exit: num
   if (error instanceof UsageError)
     return { exit: EXIT.usage, text: `dsbc: ${error.message}\nTry: dsbc help ${command}` };
   if (error instanceof DsbcError) {
-    const text = `dsbc: ${error.message} (${error.code})${causeOf(error)}`;
+    const [first = '', ...rest] = error.message.split('\n');
+    const text = [`dsbc: ${first} (${error.code})`, ...rest].join('\n') + causeOf(error);
     return { exit: EXIT_BY_CODE[error.code] ?? EXIT.failed, text };
   }
   const text = types.isNativeError(error) ? (error.stack ?? error.message) : String(error);

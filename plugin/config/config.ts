@@ -29,7 +29,7 @@ export function parseConfig(input: unknown): Config {
 /** The error for a list of problems; its message shows them all, one a line. */
 export function configInvalid(problems: readonly ConfigProblem[]): DsbcError {
   const lines = problems.map((problem) => problem.text);
-  return new DsbcError('DSBC_CONFIG_INVALID', ['the configuration is not valid:', ...lines].join('\n  '), {
+  return new DsbcError('DSBC_CONFIG_INVALID', ['the configuration is not valid', ...lines].join('\n  '), {
     details: { problems },
   });
 }
