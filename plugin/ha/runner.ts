@@ -1,0 +1,241 @@
+import { DsbcError } from '../errors';
+import type { Logger } from '../telemetry/logger';
+import type { GroupEffect } from './group/effect';
+import type { GroupEvent } from './group/event';
+import { step } from './group/machine';
+import type { GroupMessage } from './group/message';
+import type { GroupConfig, GroupState } from './group/state';
+import { initialState } from './group/state';
+import type { BootClock, VipAddress, VipDriver, Announcer } from './ports';
+
+/** What the runner tells about: everything the main thread, the log and metrics live from. */
+export type RunnerNotice = Extract<
+  GroupEffect,
+  { type: 'state' | 'alarm' | 'answer' | 'quiesce' | 'discard' | 'witness-read' | 'witness-write' }
+>;
+
+export interface RunnerOptions {
+  readonly config: GroupConfig;
+  readonly incarnation: number;
+  readonly vips: readonly VipAddress[];
+  readonly driver: VipDriver;
+  readonly announcer: Announcer;
+  readonly now: BootClock;
+  /** Milliseconds since the main thread was alive. */
+  readonly mainAge: () => number;
+  readonly send: (message: GroupMessage, to: readonly string[]) => void;
+  /** Reads what waits in the sockets. */
+  readonly drain: () => Promise<void>;
+  /** The lease in the kernel was added or renewed: it lasts for `forMs` from now. 0: no addresses any more. */
+  readonly onLease: (forMs: number, term: number) => void;
+  readonly onNotice: (notice: RunnerNotice, state: Readonly<GroupState>) => void;
+  readonly log: Logger;
+}
+
+/** Between tries to remove addresses that could not be removed. */
+const REMOVE_RETRY_MS = 100;
+
+/**
+ * Runs the pure machine: feeds it events, arms one timer, and does what it asks. What touches the addresses and what
+ * is said about them happens strictly in the order asked for, one after the other.
+ */
+export class GroupRunner {
+  private current: Readonly<GroupState>;
+  private timer: NodeJS.Timeout | undefined;
+  private queue: Promise<void> = Promise.resolve();
+  private started = false;
+  private closed = false;
+  /** We added the addresses and have not removed them. */
+  private added = false;
+  private busy = false;
+  private readonly waiting: GroupEvent[] = [];
+
+  constructor(private readonly options: RunnerOptions) {
+    this.current = initialState(options.config, options.now(), options.incarnation);
+  }
+
+  get state(): Readonly<GroupState> {
+    return this.current;
+  }
+
+  /** Removes what an earlier life left behind. Before `start`, so that no heartbeat is sent meanwhile. */
+  async prepare(): Promise<void> {
+    await this.removeLeftovers();
+    this.current = initialState(this.options.config, this.options.now(), this.options.incarnation);
+  }
+
+  /** Begins to listen and beat. */
+  start(): void {
+    this.started = true;
+    this.current = { ...this.current, due: this.options.now() };
+    this.give({ type: 'timer' });
+  }
+
+  /** Takes an event in. Events given while one is being taken in wait their turn. */
+  give(event: GroupEvent): void {
+    this.waiting.push(event);
+    if (this.busy || !this.started) return;
+    this.busy = true;
+    try {
+      for (let next = this.waiting.shift(); next !== undefined; next = this.waiting.shift()) {
+        if (!this.closed) this.take(next);
+      }
+    } finally {
+      this.busy = false;
+    }
+    this.arm();
+  }
+
+  /** Ends everything; the addresses are removed if they are still here. */
+  async close(): Promise<void> {
+    if (this.closed) return;
+    this.closed = true;
+    clearTimeout(this.timer);
+    await this.queue;
+    if (this.added) await this.remove();
+  }
+
+  private take(event: GroupEvent): void {
+    const { now, mainAge } = this.options;
+    const time = now();
+    const beatAt = time - mainAge();
+    if (beatAt > this.current.mainBeatAt + 1) this.apply({ type: 'main', beatAt }, time);
+    this.apply(event, time);
+  }
+
+  private apply(event: GroupEvent, time: number): void {
+    const { state, effects } = step(this.options.config, this.current, event, time);
+    this.current = state;
+    if (effects.length === 0) return;
+    const ordered: GroupEffect[] = [];
+    for (const effect of effects) {
+      switch (effect.type) {
+        case 'drain':
+          void this.options.drain().then(() => this.give({ type: 'drained' }));
+          break;
+        case 'state':
+        case 'alarm':
+        case 'answer':
+        case 'quiesce':
+        case 'discard':
+        case 'witness-read':
+          this.options.onNotice(effect, state);
+          break;
+        default:
+          ordered.push(effect);
+      }
+    }
+    if (ordered.length > 0) this.queue = this.queue.then(() => this.performAll(ordered, time, state));
+  }
+
+  private async performAll(
+    effects: readonly GroupEffect[],
+    decidedAt: number,
+    state: Readonly<GroupState>,
+  ): Promise<void> {
+    let removed = true;
+    for (const effect of effects) {
+      switch (effect.type) {
+        case 'add':
+        case 'renew':
+          await this.lease(effect.type, decidedAt, state.term);
+          break;
+        case 'remove':
+          removed = await this.remove();
+          break;
+        case 'announce':
+          this.announce();
+          break;
+        case 'send':
+          if (!this.closed) this.options.send(effect.message, effect.to);
+          break;
+        case 'witness-write':
+          // A release says that the addresses are gone. If they are not, the kernel lease must run out first.
+          if (removed || effect.next.owner !== '') this.options.onNotice(effect, state);
+          break;
+        default:
+      }
+    }
+  }
+
+  private async lease(operation: 'add' | 'renew', decidedAt: number, term: number): Promise<void> {
+    const { driver, vips, config, now, onLease, log } = this.options;
+    const startedAt = now();
+    // Decided before a stall: peers may own the addresses by now.
+    if (this.closed || startedAt - decidedAt > config.timing.late) {
+      if (!this.closed) this.give({ type: 'vip-lost' });
+      return;
+    }
+    if (operation === 'renew' && !this.added) return;
+    try {
+      if (operation === 'add') {
+        this.added = true;
+        await driver.add(vips, config.timing.leaseS);
+      } else await driver.renew(vips, config.timing.leaseS);
+      if (this.current.holding) onLease(config.timing.lease - (now() - startedAt), term);
+    } catch (error) {
+      log.error({ err: error, operation, vips }, 'the addresses could not be held');
+      this.give({ type: 'vip-lost' });
+    }
+  }
+
+  private async remove(): Promise<boolean> {
+    const { driver, vips, onLease, log } = this.options;
+    onLease(0, 0);
+    if (!this.added) return true;
+    try {
+      await driver.remove(vips);
+      this.added = false;
+      return true;
+    } catch (error) {
+      log.error(
+        { err: error, vips },
+        'the addresses could not be removed; the kernel does at the end of the lease',
+      );
+      setTimeout(() => {
+        if (this.added && !this.current.holding)
+          this.queue = this.queue.then(() => this.remove()).then(() => undefined);
+      }, REMOVE_RETRY_MS).unref();
+      return false;
+    }
+  }
+
+  private announce(): void {
+    const { announcer, vips, log } = this.options;
+    if (!this.added) return;
+    announcer.announce(vips).catch((error: unknown) => {
+      log.error({ err: error }, 'the addresses could not be announced');
+    });
+  }
+
+  /**
+   * Addresses of ours that an earlier life left. Only those under a lease: one without was added by somebody else, and
+   * would shadow ours, so the group refuses to start with it.
+   */
+  private async removeLeftovers(): Promise<void> {
+    const { driver, vips, log } = this.options;
+    const interfaces = [...new Set(vips.map((vip) => vip.interface))];
+    const held = (await Promise.all(interfaces.map((name) => driver.list(name)))).flat();
+    const isOurs = (vip: VipAddress) =>
+      held.filter((found) => found.address === vip.address && found.interface === vip.interface);
+    const leftovers = vips.filter((vip) => isOurs(vip).length > 0);
+    const foreign = leftovers.filter((vip) => isOurs(vip).some(({ validS }) => validS === Infinity));
+    if (foreign.length > 0) {
+      throw new DsbcError(
+        'DSBC_GROUP_INVALID',
+        `${foreign.map(({ address }) => address).join(', ')} is configured on this machine for good; the group adds and removes its addresses itself`,
+        { details: { addresses: foreign.map(({ address }) => address) } },
+      );
+    }
+    if (leftovers.length === 0) return;
+    log.warn({ addresses: leftovers.map(({ address }) => address) }, 'leftover addresses removed');
+    await driver.remove(leftovers);
+  }
+
+  private arm(): void {
+    clearTimeout(this.timer);
+    if (this.closed) return;
+    const delay = Math.max(0, Math.ceil(this.current.due - this.options.now()));
+    this.timer = setTimeout(() => this.give({ type: 'timer' }), delay);
+  }
+}

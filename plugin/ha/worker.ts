@@ -1,0 +1,156 @@
+import { types } from 'node:util';
+import { parentPort, workerData } from 'node:worker_threads';
+import { DsbcError } from '../errors';
+import type { Logger } from '../telemetry/logger';
+import { HeartbeatSockets } from './heartbeat/sockets';
+import { LinkMonitor } from './link-monitor';
+import type { Network, NetworkModule } from './ports';
+import { GroupRunner } from './runner';
+import { canonicalVips, machineConfig } from './settings';
+import { SharedClockwork } from './shared-clockwork';
+import { statusOf } from './status';
+import { CommandAnnouncer } from './vip/command-announcer';
+import type { FromWorker, ToWorker, WorkerData } from './worker-protocol';
+
+/*
+ * The group's own thread: a busy or collecting main thread does not look like death to the peers. It owns the
+ * heartbeat sockets, the addresses and the timers. Main is told of changes by messages; what must not wait for an
+ * event loop (is main alive, may SIP be sent now) goes through shared memory.
+ */
+
+const port = parentPort;
+if (port === null) throw new Error('ha/worker runs in a worker thread only');
+const post = (message: FromWorker): void => port.postMessage(message);
+
+const toLog =
+  (level: 'debug' | 'info' | 'warn' | 'error', base: object) =>
+  (fields: object, message?: string): void =>
+    post({ type: 'log', level, fields: cloneable({ ...base, ...fields }), message });
+
+/** Errors lose their code on the way; everything else of ours is plain. */
+function cloneable(fields: Record<string, unknown>): object {
+  const { err, ...rest } = fields;
+  if (!types.isNativeError(err)) return fields;
+  const code = (err as { code?: unknown }).code;
+  const cause = types.isNativeError(err.cause) ? err.cause.message : undefined;
+  return { ...rest, error: err.message, code, cause };
+}
+
+const loggerWith = (base: object): Logger => ({
+  debug: toLog('debug', base),
+  info: toLog('info', base),
+  warn: toLog('warn', base),
+  error: toLog('error', base),
+  child: (fields) => loggerWith({ ...base, ...fields }),
+});
+
+async function run(data: WorkerData): Promise<void> {
+  const log = loggerWith({ part: 'group' });
+  const settings = { ...data.settings, vips: canonicalVips(data.settings.vips) };
+  const config = machineConfig(settings);
+  const module = (await import(data.networkModule)) as NetworkModule;
+  const network = await module.createNetwork();
+  const shared = new SharedClockwork(data.shared);
+  const now = network.bootTime;
+
+  const command =
+    settings.announce?.command === undefined
+      ? undefined
+      : new CommandAnnouncer(settings.announce.command, settings.vips, log);
+  const arp = settings.announce?.arp ?? true;
+  const sockets = new HeartbeatSockets({
+    group: settings.group,
+    key: settings.key,
+    listen: settings.listen,
+    peers: settings.peers,
+    now,
+    log,
+    onMessage: (message) => runner.give({ type: 'message', message }),
+  });
+  const runner = new GroupRunner({
+    config,
+    incarnation: data.incarnation,
+    vips: settings.vips,
+    driver: network,
+    announcer: { announce: (addresses) => (arp ? network.announce(addresses) : Promise.resolve()) },
+    now,
+    mainAge: () => shared.mainAge(),
+    send: (message, to) => sockets.send(message, to),
+    drain: () => sockets.drain(),
+    onLease: (forMs, term) => {
+      if (forMs > 0) shared.grant(forMs, term);
+      else shared.revoke();
+    },
+    onNotice: (notice, state) => {
+      if (notice.type === 'state' && command !== undefined) {
+        if (notice.to === 'ACTIVE' && notice.from !== 'HANDOVER') command.gained();
+        else if (!state.holding && (notice.from === 'ACTIVE' || notice.from === 'HANDOVER')) command.lost();
+      }
+      post({ type: 'notice', notice, term: state.term });
+    },
+    log,
+  });
+  const links = new LinkMonitor(settings, network, (event) => runner.give(event), log);
+
+  // Leftovers go before the first heartbeat; links are known before the first decision.
+  await runner.prepare();
+  await links.start();
+  await sockets.open();
+  runner.start();
+
+  let silent: readonly string[] = [];
+  const paths = setInterval(() => {
+    const present = sockets.statistics.silentPaths(now(), config.timing.dead);
+    for (const about of present) if (!silent.includes(about)) post({ type: 'link-alarm', about, on: true });
+    for (const about of silent) if (!present.includes(about)) post({ type: 'link-alarm', about, on: false });
+    silent = present;
+  }, config.timing.heartbeat / 10);
+
+  port?.on('message', (message: ToWorker) => {
+    switch (message.type) {
+      case 'sip':
+      case 'operator':
+      case 'quiet':
+      case 'witness':
+        runner.give(message);
+        return;
+      case 'status':
+        post({
+          type: 'status',
+          request: message.request,
+          status: statusOf(config, runner.state, sockets.statistics, silent, network.name, now()),
+        });
+        return;
+      case 'close':
+        clearInterval(paths);
+        void close({ runner, links, sockets, network, command });
+    }
+  });
+  post({ type: 'ready', network: network.name });
+}
+
+async function close(parts: {
+  readonly runner: GroupRunner;
+  readonly links: LinkMonitor;
+  readonly sockets: HeartbeatSockets;
+  readonly network: Network;
+  readonly command: CommandAnnouncer | undefined;
+}): Promise<void> {
+  await parts.runner.close();
+  parts.links.close();
+  parts.sockets.close();
+  parts.command?.close();
+  await parts.network.close();
+  post({ type: 'closed' });
+  port?.close();
+}
+
+run(workerData as WorkerData).catch((error: unknown) => {
+  post({
+    type: 'failed',
+    message: types.isNativeError(error) ? error.message : String(error),
+    code: error instanceof DsbcError ? error.code : undefined,
+  });
+  port.close();
+  process.exitCode = 1;
+});
