@@ -9,6 +9,9 @@ import { OwnRequests } from './core/own-requests';
 import { ProxyCommand } from './core/proxy-command';
 import { RequestSorter, type SorterCounts } from './core/request-sorter';
 import { Self } from './core/self';
+import { ClientDialogs } from './dialog/client-dialogs';
+import { DialogTable } from './dialog/dialog-table';
+import { ServerDialogs } from './dialog/server-dialogs';
 import { DEFAULT_LIMITS, type Limits } from './limits';
 import { silentLog, type Log } from './log';
 import { DialogSeal } from './proxy/dialog-seal';
@@ -56,6 +59,8 @@ export interface EmbeddedCounts extends TransactionCounts, SorterCounts {
   readonly pending: number;
   /** Requests of applications that have no final answer yet. */
   readonly own: number;
+  /** Dialogs of applications. */
+  readonly dialogs: number;
   readonly connections: number;
 }
 
@@ -100,6 +105,8 @@ class Server implements EmbeddedServer {
   readonly #requests: ApplicationRequests;
   readonly #own: OwnRequests;
   readonly #sorter: RequestSorter;
+  readonly #serverDialogs: ServerDialogs;
+  readonly #dialogTable: DialogTable;
   #controlPort = 0;
   #closed: Promise<void> | undefined;
 
@@ -129,7 +136,25 @@ class Server implements EmbeddedServer {
       send,
       refuse: (inbound, status, reason) => this.#sorter.refuse(inbound, status, reason),
     });
-    const answers = new AnswerCommand(this.#requests);
+    const table = new DialogTable(limits.dialogs);
+    const clientDialogs = new ClientDialogs({
+      table,
+      send,
+      flowTo: (uri, from) => finder.toUri(uri, from),
+      sendForgotten: (request, flow) => {
+        this.#transactions.send(request, flow, { answer: () => undefined, failed: () => undefined });
+      },
+    });
+    this.#serverDialogs = new ServerDialogs({
+      clock,
+      table,
+      requests: this.#requests,
+      transactions: () => this.#transactions,
+      refuse: (inbound, status, reason) => this.#sorter.refuse(inbound, status, reason),
+      hangUp: (dialog, reason) => clientDialogs.hangUp(dialog, reason),
+    });
+    this.#dialogTable = table;
+    const answers = new AnswerCommand(this.#requests, this.#serverDialogs);
     const proxies = new ProxyCommand(
       this.#requests,
       (request, wish) => ({
@@ -145,6 +170,7 @@ class Server implements EmbeddedServer {
       flowTo: (hop, wish) => finder.toHop(hop, wish),
       isOwnUri: (uri) => self.isOwnUri(uri),
       send: (outgoing, flow, user, patience) => this.#transactions.send(outgoing, flow, user, patience),
+      dialogs: clientDialogs,
     });
     this.#control = new ControlServer({
       ...environment,
@@ -162,6 +188,7 @@ class Server implements EmbeddedServer {
         gone: (application) => {
           this.#requests.applicationGone(application);
           this.#own.applicationGone(application);
+          this.#serverDialogs.applicationGone(application);
         },
       },
     });
@@ -171,6 +198,7 @@ class Server implements EmbeddedServer {
       routes: this.#control.routes,
       requests: this.#requests,
       inDialog,
+      dialogs: this.#serverDialogs,
       transactions: () => this.#transactions,
       forwardStray: (inbound) =>
         forwardStrayAnswer(inbound, {
@@ -208,6 +236,7 @@ class Server implements EmbeddedServer {
       ...this.#sorter.counts,
       pending: this.#requests.count,
       own: this.#own.count,
+      dialogs: this.#dialogTable.count,
       connections: this.#transport.connectionCount,
     };
   }
@@ -219,6 +248,7 @@ class Server implements EmbeddedServer {
 
   async #close(): Promise<void> {
     await this.#control.close();
+    this.#serverDialogs.close();
     this.#requests.close();
     this.#transactions.close();
     await this.#transport.close();

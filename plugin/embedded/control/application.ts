@@ -28,7 +28,7 @@ export class Application {
   readonly #impatience: Timer;
   #authenticated = false;
   #gone = false;
-  #corked = false;
+  #unsent = '';
 
   constructor(
     socket: Socket,
@@ -70,6 +70,7 @@ export class Application {
   }
 
   close(reason: string): void {
+    this.#flush();
     this.#socket.end(() => this.#socket.destroy());
     this.#leave(reason);
   }
@@ -82,15 +83,14 @@ export class Application {
       return;
     }
     // All that one turn of the event loop has to say leaves in one piece.
-    if (!this.#corked) {
-      this.#corked = true;
-      this.#socket.cork();
-      setImmediate(() => {
-        this.#corked = false;
-        this.#socket.uncork();
-      });
-    }
-    this.#socket.write(frameText(message), 'latin1');
+    if (this.#unsent === '') setImmediate(() => this.#flush());
+    this.#unsent += frameText(message);
+  }
+
+  #flush(): void {
+    const text = this.#unsent;
+    this.#unsent = '';
+    if (text !== '' && this.#socket.writable) this.#socket.write(text, 'latin1');
   }
 
   #onData(chunk: Buffer): void {

@@ -1,11 +1,13 @@
-import { param } from '../../message/name-addr';
-import { parseNameAddr } from '../../message/name-addr';
+import { randomInt } from 'node:crypto';
+import { param, parseNameAddr } from '../../message/name-addr';
 import type { Header } from '../../message/sip-message';
 import type { Application } from '../control/application';
 import { parseCommandMessage, type Command } from '../control/command';
 import { metaTokens } from '../control/meta';
+import { isReliable, type ServerDialogs } from '../dialog/server-dialogs';
 import { hostPort } from '../transport/flow';
 import { answerText } from '../wire/answer';
+import type { Inbound } from '../wire/inbound';
 import { dialogIdOf, type ApplicationRequests } from './application-requests';
 import type { PendingRequest } from './pending-request';
 
@@ -48,9 +50,11 @@ export function missingLines(
 /** Runs `sip|txn|` with an answer: the application answers a request of the network. */
 export class AnswerCommand {
   readonly #requests: ApplicationRequests;
+  readonly #dialogs: ServerDialogs;
 
-  constructor(requests: ApplicationRequests) {
+  constructor(requests: ApplicationRequests, dialogs: ServerDialogs) {
     this.#requests = requests;
+    this.#dialogs = dialogs;
   }
 
   run(command: Command, application: Application): void {
@@ -82,19 +86,19 @@ export class AnswerCommand {
       return;
     }
     const { message } = request;
-    const formsDialog = message.method === 'INVITE' || message.method === 'SUBSCRIBE';
+    const opensDialog = message.method === 'INVITE' || message.method === 'SUBSCRIBE';
+    if (opensDialog && status > 100 && status < 300 && this.#dialogs.full) {
+      application.reply(command.id, 'NOK|too many dialogs');
+      return;
+    }
     pending.tag ??= chosenTag(given.lines);
-    const { entry } = request.flow;
-    const contact =
-      formsDialog && status >= 200 && status < 300
-        ? `<sip:${hostPort(entry.address, entry.port)}${request.flow.transport === 'tcp' ? ';transport=tcp' : ''}>`
-        : undefined;
-    const lines = given.lines.filter(({ key }) => !OWN.has(key));
+    const reliable = this.#reliableSequence(pending, message.method, status, given.lines);
+    const lines = this.#lines(request, given, { status, opensDialog, reliable });
     const text = answerText(message, {
       status,
       reason: reason === '' ? undefined : reason,
       toTag: pending.tag ?? transaction.toTag,
-      lines: [...lines, ...missingLines(given, contact)],
+      lines,
       body: given.body,
       recordRoute: status > 100 && status < 300,
     });
@@ -102,9 +106,40 @@ export class AnswerCommand {
       application.reply(command.id, 'NOK|a final answer was sent already');
       return;
     }
+    const contact = lines.find(({ key }) => key === 'contact')?.value;
+    this.#dialogs.answered(pending, request, { status, text, contact, reliable });
     this.#requests.answered(pending, status);
     const meta = metaTokens('application', text.length, transaction.answerFlow);
-    const dialogId = formsDialog ? dialogIdOf(message) : '';
+    const dialogId = pending.dialogId !== '' ? pending.dialogId : opensDialog ? dialogIdOf(message) : '';
     application.reply(command.id, `OK|${meta}|${transaction.id}|${dialogId}||Msg sent:|\r\n${text}`);
+  }
+
+  /** The application's lines, and what it may leave to the server. */
+  #lines(
+    request: Inbound,
+    given: { readonly lines: readonly Header[]; readonly body: string },
+    about: { readonly status: number; readonly opensDialog: boolean; readonly reliable: number | undefined },
+  ): Header[] {
+    const { status, opensDialog, reliable } = about;
+    const { entry, transport } = request.flow;
+    const wantsContact = opensDialog && ((status >= 200 && status < 300) || reliable !== undefined);
+    const ours = `<sip:${hostPort(entry.address, entry.port)}${transport === 'tcp' ? ';transport=tcp' : ''}>`;
+    const lines = given.lines.filter(({ key }) => !OWN.has(key));
+    if (reliable !== undefined) lines.push({ name: 'RSeq', key: 'rseq', value: String(reliable) });
+    return [...lines, ...missingLines(given, wantsContact ? ours : undefined)];
+  }
+
+  /** The RSeq of a provisional answer that the application wants acknowledged. */
+  #reliableSequence(
+    pending: PendingRequest,
+    method: string,
+    status: number,
+    lines: readonly Header[],
+  ): number | undefined {
+    const require = lines.filter(({ key }) => key === 'require').map(({ value }) => value);
+    if (method !== 'INVITE' || status <= 100 || status >= 200 || !isReliable(require)) return undefined;
+    pending.reliableSequence =
+      pending.reliableSequence === 0 ? randomInt(1, 2 ** 31) : pending.reliableSequence + 1;
+    return pending.reliableSequence;
   }
 }

@@ -47,9 +47,12 @@ export class ApplicationRequests {
       id: transaction.id,
       transaction,
       application,
+      dialogId,
       patience: undefined,
       search: undefined,
       tag: undefined,
+      reliableSequence: 0,
+      undoEarly: undefined,
     };
     this.#pending.set(pending.id, pending);
     transaction.user = {
@@ -64,6 +67,11 @@ export class ApplicationRequests {
   find(id: string, application: Application): PendingRequest | undefined {
     const pending = this.#pending.get(id);
     return pending?.application === application && !pending.search ? pending : undefined;
+  }
+
+  /** All undecided requests of an application. */
+  *of(application: Application): Iterable<PendingRequest> {
+    for (const pending of this.#pending.values()) if (pending.application === application) yield pending;
   }
 
   /** An answer of the application was sent. */
@@ -103,7 +111,7 @@ export class ApplicationRequests {
   }
 
   #cancelled(pending: PendingRequest, cancel: Inbound): void {
-    pending.application.tell(requestFrame(cancel, pending.id, ''));
+    pending.application.tell(requestFrame(cancel, pending.id, pending.dialogId));
     if (pending.search) pending.search.cancel();
     else this.#refuse(pending, 487);
   }
@@ -120,6 +128,8 @@ export class ApplicationRequests {
 
   #forget(pending: PendingRequest): void {
     pending.patience?.cancel();
+    pending.undoEarly?.();
+    pending.undoEarly = undefined;
     this.#pending.delete(pending.id);
   }
 }

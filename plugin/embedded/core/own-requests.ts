@@ -1,43 +1,62 @@
-import { param, parseNameAddr } from '../../message/name-addr';
-import { parseMessage } from '../../message/parse';
-import type { SipUri } from '../../message/uri';
 import { randomUUID } from 'node:crypto';
-import type { Header, SipMessage } from '../../message/sip-message';
+import { parseNameAddr } from '../../message/name-addr';
+import { parseMessage } from '../../message/parse';
+import type { SipMessage } from '../../message/sip-message';
+import type { SipUri } from '../../message/uri';
 import type { Application } from '../control/application';
 import { milliseconds, parseCommandMessage, type Command, type CommandMessage } from '../control/command';
 import { metaTokens } from '../control/meta';
+import type { ClientDialogs, Opening } from '../dialog/client-dialogs';
+import { tagOf, type Dialog } from '../dialog/dialog';
+import { asSipUri } from '../proxy/next-hop';
+import { ownVia } from '../proxy/via-lines';
 import type { ClientTransaction, ClientUser } from '../transaction/client-transaction';
 import { cancelOf, outgoing, type Outgoing } from '../transaction/outgoing';
 import type { SendError, Flow } from '../transport/flow';
-import { hostPort } from '../transport/flow';
-import { ownVia } from '../proxy/via-lines';
 import { answerText } from '../wire/answer';
 import { messageText, newBranch, newTag } from '../wire/text';
 import { missingLines } from './answer-command';
-import { asSipUri } from '../proxy/next-hop';
+import { completeHeaders, opensDialog } from './own-headers';
 
-/** The server's own in every request. */
-const OWN = new Set(['record-route', 'rseq', 'content-length']);
+type MaybeFlow = Flow | undefined | Promise<Flow | undefined>;
 
 export interface OwnRequestEnvironment {
   /** Where a next hop is, from a given entry address (`address:port`) if one is named. */
-  flowTo(
+  readonly flowTo: (
     hop: SipUri,
     options: { readonly entry: string | undefined; readonly existingOnly: boolean },
-  ): Flow | undefined | Promise<Flow | undefined>;
-  isOwnUri(uri: SipUri | undefined): boolean;
-  send(request: Outgoing, flow: Flow, user: ClientUser, patience?: number): ClientTransaction | undefined;
+  ) => MaybeFlow;
+  readonly isOwnUri: (uri: SipUri | undefined) => boolean;
+  readonly send: (
+    request: Outgoing,
+    flow: Flow,
+    user: ClientUser,
+    patience?: number,
+  ) => ClientTransaction | undefined;
+  readonly dialogs: ClientDialogs;
 }
+
+/** Which dialog a request opens, or is inside of. */
+type DialogPart =
+  | { readonly kind: 'none' }
+  | { readonly kind: 'opens'; readonly id: string; readonly opening: Opening }
+  | { readonly kind: 'inside'; readonly id: string; readonly dialog: Dialog };
 
 interface OwnRequest {
   readonly id: string;
   readonly application: Application;
   readonly sent: Outgoing;
+  readonly part: DialogPart;
+  /** A request that ends its dialog, whatever is answered. */
+  readonly last: boolean;
   client: ClientTransaction | undefined;
   abandoned: boolean;
+  done: boolean;
 }
 
 const REQUEST_LINE = /^([^\s]+) ([^\s]+) SIP\/2\.0$/i;
+/** What drachtio-srf writes where the server knows the remote target. */
+const PLACEHOLDER = 'placeholder';
 
 interface RequestLine {
   readonly method: string;
@@ -58,13 +77,16 @@ export class OwnRequests {
   }
 
   run(command: Command, application: Application): void {
-    const [transactionId = '', , nextHop = ''] = command.tokens;
-    const parsed = parseCommandMessage(command.text);
-    const line = typeof parsed === 'string' ? null : REQUEST_LINE.exec(parsed.startLine);
-    if (typeof parsed === 'string') application.reply(command.id, `NOK|${parsed}`);
-    else if (!line) application.reply(command.id, 'NOK|malformed request line');
-    else if (transactionId !== '') this.#cancel(command, application, transactionId, parsed, line[1] ?? '');
-    else this.#prepare(command, application, parsed, { method: line[1] ?? '', uri: line[2] ?? '' }, nextHop);
+    const [transactionId = '', dialogId = '', nextHop = ''] = command.tokens;
+    const given = parseCommandMessage(command.text);
+    const match = typeof given === 'string' ? null : REQUEST_LINE.exec(given.startLine);
+    const line = { method: match?.[1] ?? '', uri: match?.[2] ?? '' };
+    if (typeof given === 'string') application.reply(command.id, `NOK|${given}`);
+    else if (!match) application.reply(command.id, 'NOK|malformed request line');
+    else if (lacksContentType(given)) application.reply(command.id, 'NOK|missing content-type');
+    else if (dialogId !== '') this.#inside(command, application, given, line, dialogId);
+    else if (transactionId !== '') this.#cancel(command, application, transactionId, given, line.method);
+    else this.#outside(command, application, given, line, nextHop);
   }
 
   /** Its own requests go on, but nobody hears of them. */
@@ -74,54 +96,79 @@ export class OwnRequests {
     }
   }
 
-  #prepare(
+  #outside(
     command: Command,
     application: Application,
     given: CommandMessage,
     line: RequestLine,
     nextHop: string,
   ): void {
-    if (
-      given.body !== '' &&
-      !given.body.startsWith('v=0') &&
-      !given.lines.some((h) => h.key === 'content-type')
-    ) {
-      application.reply(command.id, 'NOK|missing content-type');
-      return;
-    }
     const route = given.lines.find(({ key }) => key === 'route')?.value;
-    const hopText = nextHop !== '' ? nextHop : (parseNameAddr(route ?? '')?.uri ?? line.uri);
-    const hop = asSipUri(hopText);
+    const hop = asSipUri(nextHop !== '' ? nextHop : (parseNameAddr(route ?? '')?.uri ?? line.uri));
     if (!hop) application.reply(command.id, `NOK|invalid request-uri: ${line.uri}`);
     else if (nextHop === '' && this.#environment.isOwnUri(hop))
       application.reply(command.id, 'NOK|can not send request to myself');
+    else if (opensDialog(line.method) && this.#environment.dialogs.full)
+      application.reply(command.id, 'NOK|too many dialogs');
     else {
       const found = this.#environment.flowTo(hop, {
         entry: given.orders.get('entry'),
         existingOnly: given.orders.has('existing-flow'),
       });
-      const go = (flow: Flow | undefined): void => {
-        if (flow) this.#send(command, application, given, line, flow);
-        else application.reply(command.id, 'NOK|requested protocol/transport not available');
-      };
-      if (found instanceof Promise) void found.then(go);
-      else go(found);
+      this.#withFlow(command, application, found, (flow) => {
+        const branch = newBranch();
+        const headers = completeHeaders(given, line, flow);
+        const sent = outgoing({ ...line, branch, via: ownVia(flow, branch), body: given.body }, headers);
+        const contact = headers.find(({ key }) => key === 'contact')?.value ?? '';
+        this.#launch(command, application, sent, flow, given, openingPart(sent, application, flow, contact));
+      });
     }
   }
 
-  #send(
+  #inside(
     command: Command,
     application: Application,
     given: CommandMessage,
     line: RequestLine,
-    flow: Flow,
+    dialogId: string,
   ): void {
-    const branch = newBranch();
-    const sent = outgoing(
-      { ...line, branch, via: ownVia(flow, branch), body: given.body },
-      completeHeaders(given, line, flow),
-    );
-    const own: OwnRequest = { id: randomUUID(), application, sent, client: undefined, abandoned: false };
+    const { dialogs } = this.#environment;
+    const dialog = dialogs.find(dialogId, application);
+    if (!dialog) {
+      application.reply(command.id, 'NOK|Server error: unable to find dialog for dialog id provided');
+      return;
+    }
+    this.#withFlow(command, application, dialogs.flowOf(dialog), (flow) => {
+      const lines = [...given.lines, ...missingLines(given, undefined)];
+      if (line.method === 'ACK') {
+        const ack = dialogs.acknowledge(dialog, flow, lines, given.body);
+        this.#reply(command, application, ack, flow, randomUUID());
+        return;
+      }
+      const uri = line.uri.includes(PLACEHOLDER) ? undefined : line.uri;
+      const sent = dialogs.build(dialog, line.method, flow, lines, given.body, undefined, uri);
+      this.#launch(command, application, sent, flow, given, { kind: 'inside', id: dialogId, dialog });
+    });
+  }
+
+  #launch(
+    command: Command,
+    application: Application,
+    sent: Outgoing,
+    flow: Flow,
+    given: CommandMessage,
+    part: DialogPart,
+  ): void {
+    const own: OwnRequest = {
+      id: randomUUID(),
+      application,
+      sent,
+      part,
+      last: part.kind === 'inside' && endsDialog(part.dialog, sent.method, given),
+      client: undefined,
+      abandoned: false,
+      done: false,
+    };
     own.client = this.#environment.send(
       sent,
       flow,
@@ -136,26 +183,66 @@ export class OwnRequests {
       return;
     }
     this.#requests.set(own.id, own);
+    if (part.kind === 'opens') this.#environment.dialogs.opening(part.id, part.opening);
+    this.#reply(command, application, sent, flow, own.id);
+  }
+
+  #reply(
+    command: Command,
+    application: Application,
+    sent: Outgoing,
+    flow: Flow | undefined,
+    id: string,
+  ): void {
     const meta = metaTokens('application', sent.text.length, flow);
-    application.reply(command.id, `OK|${meta}|${own.id}|Msg sent:|\r\n${sent.text}`);
+    application.reply(command.id, `OK|${meta}|${id}|Msg sent:|\r\n${sent.text}`);
+  }
+
+  #withFlow(command: Command, application: Application, found: MaybeFlow, use: (flow: Flow) => void): void {
+    const go = (flow: Flow | undefined): void => {
+      if (flow) use(flow);
+      else application.reply(command.id, 'NOK|requested protocol/transport not available');
+    };
+    if (found instanceof Promise) void found.then(go);
+    else go(found);
   }
 
   #answered(own: OwnRequest, message: SipMessage, from: Flow): void {
-    if (message.status >= 200) this.#requests.delete(own.id);
-    if (own.abandoned) return;
+    const isRepeated = own.done;
+    if (message.status >= 200) this.#finish(own);
+    if (this.#fate(own, message, from, isRepeated) === 'swallow' || own.abandoned || isRepeated) return;
     const meta = metaTokens('network', message.raw.length, from);
-    own.application.tell(`sip|${meta}|${own.id}||\r\n${messageText(message)}`);
+    const dialogId = own.part.kind === 'none' ? '' : own.part.id;
+    own.application.tell(`sip|${meta}|${own.id}|${dialogId}|\r\n${messageText(message)}`);
+  }
+
+  #fate(own: OwnRequest, message: SipMessage, from: Flow, isRepeated: boolean): 'tell' | 'swallow' {
+    const { dialogs } = this.#environment;
+    const { part, sent } = own;
+    if (part.kind === 'none') return 'tell';
+    return part.kind === 'opens'
+      ? dialogs.answered(part.id, part.opening, message, from, own.abandoned)
+      : dialogs.answeredInside(part.dialog, sent, message, from, isRepeated);
   }
 
   /** The application hears of it as an answer of the server's own: without an address. */
   #failed(own: OwnRequest, reason: 'timeout' | SendError): void {
-    this.#requests.delete(own.id);
+    this.#finish(own);
+    if (own.part.kind === 'opens') this.#environment.dialogs.failed(own.part.id);
     if (own.abandoned) return;
     const status = reason === 'timeout' ? 408 : reason.failure === 'flow_failed' ? 430 : 503;
     const parsed = parseMessage(own.sent.text);
     if (!parsed.ok) return;
     const text = answerText(parsed.message, { status, toTag: newTag() });
-    own.application.tell(`sip|${metaTokens('network', text.length, undefined)}|${own.id}||\r\n${text}`);
+    const dialogId = own.part.kind === 'none' ? '' : own.part.id;
+    const meta = metaTokens('network', text.length, undefined);
+    own.application.tell(`sip|${meta}|${own.id}|${dialogId}|\r\n${text}`);
+  }
+
+  #finish(own: OwnRequest): void {
+    own.done = true;
+    this.#requests.delete(own.id);
+    if (own.last && own.part.kind === 'inside') this.#environment.dialogs.ended(own.part.dialog);
   }
 
   #cancel(
@@ -171,11 +258,9 @@ export class OwnRequests {
       return;
     }
     const extra = given.lines.filter(({ key }) => key === 'reason' || key.startsWith('x-'));
-    const cancel = cancelOf(own.sent, extra);
     if (own.sent.method === 'INVITE') own.client?.cancel(extra);
     if (own.sent.method !== 'INVITE' || given.orders.has('abandon')) this.#abandon(own);
-    const meta = metaTokens('application', cancel.text.length, own.client?.flow);
-    application.reply(command.id, `OK|${meta}|${randomUUID()}|Msg sent:|\r\n${cancel.text}`);
+    this.#reply(command, application, cancelOf(own.sent, extra), own.client?.flow, randomUUID());
   }
 
   #abandon(own: OwnRequest): void {
@@ -185,30 +270,26 @@ export class OwnRequests {
   }
 }
 
-/** The header lines as given, and what a request can't do without (RFC 3261 §8.1.1). */
-function completeHeaders(given: CommandMessage, line: RequestLine, flow: Flow): Header[] {
-  // A Via under its long name is ours to write; under the compact one it is a lower hop's, kept below ours.
-  const kept = given.lines.filter(({ key, name }) => !OWN.has(key) && (key !== 'via' || name.length === 1));
-  const { entry } = flow;
-  const ownUri = `<sip:${hostPort(entry.address, entry.port)}${flow.transport === 'tcp' ? ';transport=tcp' : ''}>`;
-  const headers = kept.map((header) => (header.key === 'from' ? withTag(header) : header));
-  const add = (name: string, key: string, value: string): void => {
-    if (!headers.some((header) => header.key === key)) headers.push({ name, key, value });
-  };
-  add('Max-Forwards', 'max-forwards', '70');
-  add('From', 'from', `${ownUri};tag=${newTag()}`);
-  add('To', 'to', `<${line.uri}>`);
-  add('Call-ID', 'call-id', randomUUID());
-  const cseq = headers.findIndex(({ key }) => key === 'cseq');
-  if (cseq >= 0 && !/^\d+[ \t]+\S+$/.test(headers[cseq]?.value ?? '')) headers.splice(cseq, 1);
-  add('CSeq', 'cseq', `1 ${line.method}`);
-  const formsDialog = line.method === 'INVITE' || line.method === 'SUBSCRIBE';
-  return [...headers, ...missingLines(given, formsDialog ? ownUri : undefined)];
+const lacksContentType = (given: CommandMessage): boolean =>
+  given.body !== '' &&
+  !given.body.startsWith('v=0') &&
+  !given.lines.some(({ key }) => key === 'content-type');
+
+/** BYE, and the NOTIFY that terminates a subscription. */
+function endsDialog(dialog: Dialog, method: string, given: CommandMessage): boolean {
+  if (method === 'BYE') return true;
+  const state = given.lines.find(({ key }) => key === 'subscription-state')?.value ?? '';
+  return dialog.isSubscription && method === 'NOTIFY' && /^terminated\b/i.test(state);
 }
 
-function withTag(from: Header): Header {
-  const address = parseNameAddr(from.value);
-  if (!address || param(address.params, 'tag') !== undefined) return from;
-  const text = from.value.includes('<') ? from.value : `<${address.uri}>`;
-  return { ...from, value: `${text};tag=${newTag()}` };
+function openingPart(sent: Outgoing, application: Application, flow: Flow, contact: string): DialogPart {
+  if (!opensDialog(sent.method)) return { kind: 'none' };
+  const parsed = parseMessage(sent.text);
+  const tag = parsed.ok ? tagOf(parsed.message, 'from') : undefined;
+  const id = `${sent.callId};from-tag=${tag ?? ''}`;
+  return {
+    kind: 'opens',
+    id,
+    opening: { method: sent.method, sent, application, entry: flow.entry, contact },
+  };
 }

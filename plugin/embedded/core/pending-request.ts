@@ -8,10 +8,16 @@ export interface PendingRequest {
   readonly id: string;
   readonly transaction: ServerTransaction;
   readonly application: Application;
+  /** The dialog it belongs to; empty outside of any. */
+  readonly dialogId: string;
   /** Ends the wait for the application. */
   patience: Timer | undefined;
   /** Set once the application proxied it. */
   search: ProxySearch | undefined;
   /** The tag of To that the application chose; else the transaction's. */
   tag: string | undefined;
+  /** RSeq of the latest reliable provisional answer (RFC 3262); 0 when there was none. */
+  reliableSequence: number;
+  /** Undoes what provisional answers opened, should no 2xx follow. */
+  undoEarly: (() => void) | undefined;
 }

@@ -4,6 +4,7 @@ import { param } from '../../message/name-addr';
 import { parseMessage } from '../../message/parse';
 import type { SipMessage } from '../../message/sip-message';
 import type { Routes } from '../control/routes';
+import type { ServerDialogs } from '../dialog/server-dialogs';
 import type { Log } from '../log';
 import { isAlongOurRoute, type InDialogForwarder } from '../proxy/in-dialog';
 import type { TransactionLayer, TransactionSink } from '../transaction/transaction-layer';
@@ -44,6 +45,7 @@ export interface SorterEnvironment {
   readonly routes: Routes;
   readonly requests: ApplicationRequests;
   readonly inDialog: InDialogForwarder;
+  readonly dialogs: ServerDialogs;
   readonly transactions: () => TransactionLayer;
   readonly forwardStray: (inbound: Inbound) => boolean;
   readonly log: Log;
@@ -84,14 +86,17 @@ export class RequestSorter implements TransactionSink {
 
   request(inbound: Inbound): void {
     const { message } = inbound;
-    const { self, inDialog } = this.#environment;
+    const { self, inDialog, dialogs } = this.#environment;
+    if (dialogs.receive(inbound)) return;
     if (isAlongOurRoute(message, self)) inDialog.forward(inbound);
     else if (this.#needsDialog(message)) this.refuse(inbound, 481);
     else this.#offer(inbound);
   }
 
   ack(inbound: Inbound): void {
-    if (isAlongOurRoute(inbound.message, this.#environment.self)) this.#environment.inDialog.forward(inbound);
+    const { self, inDialog, dialogs } = this.#environment;
+    if (dialogs.acknowledge(inbound)) return;
+    if (isAlongOurRoute(inbound.message, self)) inDialog.forward(inbound);
     // Any other ACK ends nothing and is never answered.
   }
 
