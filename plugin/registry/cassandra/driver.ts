@@ -1,0 +1,63 @@
+import { Client, auth, policies, types } from 'cassandra-driver';
+import type { FilledOptions } from './options';
+
+/**
+ * The server gives writes their time, not this machine: an instance whose clock is ahead would otherwise hide what
+ * others write after it. So a repeated write is a later one, and writes are never repeated behind our back.
+ * (`null` means that to the driver; its types don't know.)
+ */
+const serverTimestamps = Object.assign(new policies.timestampGeneration.MonotonicTimestampGenerator(0, 0), {
+  next: () => null,
+});
+
+/** The driver with time-outs for calls instead of its own, which are for batch jobs. */
+export function createDriver(options: FilledOptions, more: { keyspace?: string } = {}): Client {
+  const { contactPoints, localDatacenter, username, password, tls } = options;
+  const { ConstantSpeculativeExecutionPolicy } = policies.speculativeExecution;
+  return new Client({
+    contactPoints: [...contactPoints],
+    localDataCenter: localDatacenter,
+    ...(more.keyspace === undefined ? {} : { keyspace: more.keyspace }),
+    ...(username === undefined
+      ? {}
+      : { authProvider: new auth.PlainTextAuthProvider(username, password ?? '') }),
+    ...(tls === undefined ? {} : { sslOptions: tls }),
+    policies: {
+      loadBalancing: new policies.loadBalancing.DefaultLoadBalancingPolicy({ localDc: localDatacenter }),
+      reconnection: new policies.reconnection.ExponentialReconnectionPolicy(
+        250,
+        options.reconnectMaxMs,
+        false,
+      ),
+      speculativeExecution: new ConstantSpeculativeExecutionPolicy(options.speculativeDelayMs, 1),
+      timestampGeneration: serverTimestamps,
+    },
+    pooling: {
+      coreConnectionsPerHost: { [types.distance.local]: 1, [types.distance.remote]: 0 },
+      // Idle connections notice a dead node by this.
+      heartBeatInterval: 1000,
+    },
+    socketOptions: {
+      connectTimeout: options.connectTimeoutMs,
+      readTimeout: options.readTimeoutMs,
+      // Time-outs in a row after which a connection is given up (default 64).
+      defunctReadTimeoutThreshold: 8,
+    },
+    queryOptions: {
+      consistency: types.consistencies[consistencyName(options.consistency)],
+      prepare: true,
+      isIdempotent: false,
+    },
+    isMetadataSyncEnabled: false,
+    // A restarted node has forgotten statements; the driver prepares them again when one is used.
+    rePrepareOnUp: true,
+  });
+}
+
+type DriverConsistency = keyof typeof types.consistencies;
+
+function consistencyName(name: FilledOptions['consistency']): DriverConsistency {
+  return name
+    .toLowerCase()
+    .replace(/_(.)/g, (_, letter: string) => letter.toUpperCase()) as DriverConsistency;
+}

@@ -1,0 +1,183 @@
+import {
+  BulkheadRejectedError,
+  CircuitState,
+  ConsecutiveBreaker,
+  bulkhead,
+  circuitBreaker,
+  handleWhen,
+} from 'cockatiel';
+import type { Client } from 'cassandra-driver';
+import { DsbcError } from '../../errors';
+import { monotonicClock } from '../../telemetry/clock';
+import type { MonotonicClock } from '../../telemetry/clock';
+import { silentLogger } from '../../telemetry/logger';
+import type { Logger } from '../../telemetry/logger';
+import { withDeadline } from './deadline';
+import { createDriver } from './driver';
+import { isOutage, unavailable } from './faults';
+import type { FilledOptions } from './options';
+
+/** With no connected node for so long, a new driver is made, which resolves and tries the contact points afresh. */
+const RENEW_AFTER_MS = 1500;
+/** Longest wait for a new driver to connect, in ms, beyond the time-out of one connection. */
+const CONNECT_GRACE_MS = 2000;
+
+/**
+ * Queries to Cassandra with a bound on everything: how many at once, how long each, and how long a dead cluster is
+ * asked. While the breaker is open queries fail at once, and a probe of its own finds out when to close it, so that no
+ * caller waits for that.
+ */
+export class CassandraSession {
+  readonly #options: FilledOptions;
+  readonly #log: Logger;
+  readonly #now: MonotonicClock;
+  readonly #bulkhead;
+  readonly #breaker;
+  readonly #probeQuery: string;
+  #client: Client;
+  #connecting: Promise<void> | undefined;
+  #connected = false;
+  #unreachableSince: number | undefined;
+  #probe: NodeJS.Timeout | undefined;
+  #closing: Promise<void> | undefined;
+
+  constructor(options: FilledOptions, probeQuery: string) {
+    this.#options = options;
+    this.#log = options.log ?? silentLogger;
+    this.#now = options.clock ?? monotonicClock;
+    this.#probeQuery = probeQuery;
+    this.#client = createDriver(options, { keyspace: options.keyspace });
+    this.#bulkhead = bulkhead(options.maxConcurrent, options.maxConcurrent * 4);
+    this.#breaker = circuitBreaker(handleWhen(isOutage), {
+      halfOpenAfter: options.probeMs,
+      breaker: new ConsecutiveBreaker(options.breakerThreshold),
+    });
+    this.#breaker.onBreak(() => {
+      this.#log.warn(
+        { contactPoints: options.contactPoints },
+        'Cassandra is away: queries fail at once until it is back',
+      );
+      this.#probeSoon();
+    });
+    this.#breaker.onReset(() => this.#log.info({}, 'Cassandra is back'));
+  }
+
+  /** Whether queries are sent at all now. */
+  get available(): boolean {
+    return this.#closing === undefined && this.#breaker.state === CircuitState.Closed;
+  }
+
+  /** Makes the first connection. If it fails, the session goes on trying; the error says why it failed. */
+  async connect(): Promise<void> {
+    this.#connecting ??= this.#open(this.#client);
+    const first = this.#connecting;
+    try {
+      await first;
+    } catch (error) {
+      this.#connected = false;
+      this.#unreachableSince ??= this.#now();
+      this.#probeSoon();
+      throw unavailable(error, this.#options);
+    } finally {
+      this.#connecting = undefined;
+    }
+  }
+
+  async #open(client: Client): Promise<void> {
+    await withDeadline(client.connect(), this.#options.connectTimeoutMs + CONNECT_GRACE_MS);
+    this.#connected = true;
+  }
+
+  /**
+   * Runs `work` on the driver. Rejects with DSBC_REGISTRY_UNAVAILABLE: no answer within `deadlineMs`, too many under way,
+   * or the breaker is open.
+   */
+  async run<T>(deadlineMs: number, work: (client: Client) => Promise<T>): Promise<T> {
+    if (this.#closing !== undefined)
+      throw new DsbcError('DSBC_REGISTRY_UNAVAILABLE', 'the registry is closed');
+    if (!this.available) throw this.#away();
+    const begun = this.#now();
+    try {
+      return await this.#bulkhead.execute(async () => {
+        const left = deadlineMs - (this.#now() - begun);
+        // Waited in the queue too long; the breaker may also have opened meanwhile.
+        if (left <= 0 || !this.available) throw this.#away();
+        if (this.#connecting !== undefined) await withDeadline(this.#connecting, left);
+        if (!this.#connected) throw this.#away();
+        return this.#breaker.execute(() => withDeadline(work(this.#client), left));
+      });
+    } catch (error) {
+      if (error instanceof BulkheadRejectedError) {
+        throw new DsbcError('DSBC_REGISTRY_UNAVAILABLE', 'too many queries to Cassandra are under way', {
+          cause: error,
+        });
+      }
+      throw unavailable(error, this.#options);
+    }
+  }
+
+  #away(): DsbcError {
+    return new DsbcError(
+      'DSBC_REGISTRY_UNAVAILABLE',
+      'Cassandra does not answer; it is probed until it does',
+    );
+  }
+
+  #probeSoon(): void {
+    if (this.#probe !== undefined || this.#closing !== undefined) return;
+    this.#probe = setTimeout(() => {
+      void this.#probeOnce().finally(() => {
+        this.#probe = undefined;
+        if (!this.available || !this.#connected) this.#probeSoon();
+      });
+    }, this.#options.probeMs);
+    this.#probe.unref();
+  }
+
+  /** Never rejects. */
+  async #probeOnce(): Promise<void> {
+    await this.#renewIfUnreachable();
+    if (!this.#connected) return;
+    try {
+      await this.#breaker.execute(() =>
+        withDeadline(
+          this.#client.execute(this.#probeQuery, [], { isIdempotent: true }),
+          this.#options.deadlineMs,
+        ),
+      );
+    } catch (error) {
+      this.#log.debug({ err: error }, 'Cassandra probe failed');
+    }
+  }
+
+  async #renewIfUnreachable(): Promise<void> {
+    const reachable = this.#connected && this.#client.getState().getConnectedHosts().length > 0;
+    if (reachable) this.#unreachableSince = undefined;
+    else this.#unreachableSince ??= this.#now();
+    if (this.#unreachableSince === undefined) return;
+    if (this.#connected && this.#now() - this.#unreachableSince < RENEW_AFTER_MS) return;
+    const fresh = createDriver(this.#options, { keyspace: this.#options.keyspace });
+    try {
+      await this.#open(fresh);
+    } catch (error) {
+      this.#log.debug({ err: error }, 'Cassandra cannot be reached by its contact points');
+      void fresh.shutdown().catch(() => undefined);
+      return;
+    }
+    const old = this.#client;
+    this.#client = fresh;
+    this.#unreachableSince = undefined;
+    void old.shutdown().catch(() => undefined);
+    if (this.#closing !== undefined) await fresh.shutdown();
+  }
+
+  /** Idempotent. */
+  close(): Promise<void> {
+    this.#closing ??= (async () => {
+      clearTimeout(this.#probe);
+      // The driver waits for nodes that may never answer.
+      await withDeadline(this.#client.shutdown(), this.#options.connectTimeoutMs).catch(() => undefined);
+    })();
+    return this.#closing;
+  }
+}
