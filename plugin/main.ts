@@ -1,0 +1,429 @@
+import { randomUUID } from 'node:crypto';
+import { isDeepStrictEqual } from 'node:util';
+import { Admission } from './admission/admission';
+import { parseConfig } from './config/config';
+import type { Config, ConfigInput } from './config/types';
+import { countAttempt, countRequest } from './dispatch/count';
+import { Lessons } from './dispatch/lessons';
+import { ping, probe, type OwnRequestsParts } from './dispatch/own-requests';
+import { RelayDesk } from './dispatch/relay-desk';
+import { DsbcError } from './errors';
+import { Hooks, type Hook, type HookName, type HookOptions, type HookSet } from './hooks';
+import { wrapSrf, type SharedLink } from './link/create-link';
+import type { SipLink } from './link/sip-link';
+import { BindingTable } from './nat/bindings';
+import { FlowTokens } from './nat/flow-token';
+import { Keepalive } from './nat/keepalive';
+import { Pipeline, type Settings } from './pipeline';
+import { createLookupCache, type LookupCache } from './registry/cache';
+import { openRegistry } from './registry/open';
+import type { Registry } from './registry/registry';
+import { CancelInjector } from './relay/cancel-injector';
+import { InProgress } from './relay/in-progress';
+import { ProxyRelay } from './relay/proxy';
+import { Refuser } from './relay/refuser';
+import type { AttemptRecord } from './relay/relay';
+import { ChallengeMemory } from './routing/challenges';
+import { Health, type ProbeTarget } from './routing/health';
+import type { Sighting } from './routing/node-health';
+import { RecentSites } from './routing/recent-sites';
+import { SiteStates } from './routing/site-states';
+import { makeSnapshot } from './routing/snapshot';
+import { SipServers } from './servers/sip-servers';
+import { monotonicClock } from './telemetry/clock';
+import { createLog, type Log } from './telemetry/log';
+import type { Logger } from './telemetry/logger';
+import { MetricsRegistry } from './telemetry/metrics';
+
+export interface DsbcOptions {
+  /** A configuration as a value (not a file); checked and filled with defaults. `loadConfig` reads a file. */
+  readonly config: ConfigInput | Config;
+  /** The application's own drachtio-srf instance: its connection is shared, beside its own routes. */
+  readonly srf?: unknown;
+  readonly hooks?: HookSet;
+  /** Default: JSON lines on stdout, and to the LogServer if the configuration names one. */
+  readonly logger?: Logger;
+  /** A registry that is open already; it is not closed by `stop`. Default: the one of the configuration. */
+  readonly registry?: Registry;
+}
+
+/** A request of drachtio-srf goes through this; what is not ours goes on to `next`. */
+export type Middleware = SharedLink['middleware'];
+
+/** What a reload did not apply, since it needs a restart: sections of the configuration. */
+export interface ReloadResult {
+  readonly needsRestart: readonly string[];
+}
+
+export type DsbcState = 'new' | 'starting' | 'running' | 'stopping' | 'stopped';
+
+/** Sections that are read once. */
+const READ_AT_START = ['instance', 'sip_servers', 'registry', 'cache', 'ha', 'admin', 'log'] as const;
+
+/**
+ * Makes a dispatching SBC; nothing is opened before `start`.
+ * @throws DsbcError DSBC_CONFIG_INVALID, DSBC_HOOK_UNKNOWN
+ */
+export const createDsbc = (options: DsbcOptions): Dsbc => new Dsbc(options);
+
+/** One instance: wires the rooms, starts and ends them. */
+export class Dsbc {
+  readonly hooks: Hooks;
+  readonly metrics = new MetricsRegistry({ process: true });
+  readonly admission: Admission;
+  readonly health: Health;
+  readonly states: SiteStates;
+  readonly bindings: BindingTable;
+  readonly servers: SipServers;
+  readonly log: Logger;
+  readonly #options: DsbcOptions;
+  readonly #ownLog: Log | undefined;
+  readonly #shared: SharedLink | undefined;
+  readonly #cancels: CancelInjector;
+  readonly #proxy: ProxyRelay;
+  readonly #inProgress = new InProgress();
+  readonly #now = monotonicClock;
+  readonly #endings: (() => void)[] = [];
+  #settings: Settings;
+  #tokens: FlowTokens;
+  #keepalive: Keepalive | undefined;
+  #registry: Registry | undefined;
+  #cache: LookupCache | undefined;
+  #refuser: Refuser | undefined;
+  #state: DsbcState = 'new';
+  #routesItself = false;
+  #starting: Promise<void> | undefined;
+  #stopping: Promise<void> | undefined;
+
+  constructor(options: DsbcOptions) {
+    const config = parseConfig(options.config);
+    this.#options = options;
+    this.#settings = { config, snapshot: makeSnapshot(config) };
+    this.#ownLog =
+      options.logger === undefined ? createLog(config.log, { instance: config.instance }) : undefined;
+    this.log = options.logger ?? this.#ownLog?.logger ?? failNoLogger();
+    this.#tokens = new FlowTokens(config.nat.keys);
+    this.hooks = new Hooks(hookDefaults(config), this.log, ({ hook, error }) => {
+      const reason = error instanceof DsbcError && error.code === 'DSBC_HOOK_TIMEOUT' ? 'timeout' : 'error';
+      this.metrics.add('dsbc_hook_failures_total', { hook, reason });
+    });
+    this.hooks.addAll(options.hooks ?? {});
+    this.admission = new Admission(config.limits, this.#now);
+    this.bindings = new BindingTable({ maxBindings: config.nat.max_bindings, now: this.#now });
+    this.servers = new SipServers({ config, tokens: () => this.#tokens, log: this.log });
+    this.health = new Health({
+      settings: config.health,
+      send: (target, timeoutMs) => this.#probe(target, timeoutMs),
+      now: this.#now,
+      log: this.log,
+      random: Math.random,
+      onChange: () => this.states.changed(),
+    });
+    this.states = new SiteStates(this.#settings.snapshot, (server, key) => this.health.isDown(server, key));
+    this.#cancels = new CancelInjector(this.log);
+    const observer = { attemptEnded: (attempt: AttemptRecord) => this.#attemptEnded(attempt) };
+    this.#proxy = new ProxyRelay({ log: this.log, now: this.#now, observer, cancels: this.#cancels });
+    this.#shared = options.srf === undefined ? undefined : this.#share(options.srf);
+  }
+
+  get state(): DsbcState {
+    return this.#state;
+  }
+
+  get config(): Config {
+    return this.#settings.config;
+  }
+
+  /** The routing tables made of the configuration in use. */
+  get snapshot(): Settings['snapshot'] {
+    return this.#settings.snapshot;
+  }
+
+  /** Open between `start` and `stop`. */
+  get registry(): Registry | undefined {
+    return this.#registry;
+  }
+
+  get cache(): LookupCache | undefined {
+    return this.#cache;
+  }
+
+  get keepalive(): Keepalive | undefined {
+    return this.#keepalive;
+  }
+
+  /** True when requests can be served: started, and at least one SIP server connected. */
+  get isReady(): boolean {
+    return (
+      this.#state === 'running' && [...this.servers.links.values()].some((link) => link.state === 'connected')
+    );
+  }
+
+  /** Adds a hook behind those of the same name. Throws DsbcError DSBC_HOOK_UNKNOWN. */
+  addHook<Name extends HookName>(name: Name, hook: Hook<Name>, options: HookOptions = {}): void {
+    this.hooks.add(name, hook, options);
+  }
+
+  /**
+   * For applications that route verbs on their own: `srf.invite(dsbc.middleware())`. Once called, `start` no longer
+   * subscribes to verbs by itself.
+   * @throws DsbcError DSBC_CONFIG_INVALID if no `srf` was given
+   */
+  middleware(): Middleware {
+    if (this.#shared === undefined) {
+      throw new DsbcError('DSBC_CONFIG_INVALID', 'middleware() needs createDsbc({ srf })', {
+        details: { path: 'srf', expected: 'an instance of drachtio-srf', found: 'nothing' },
+      });
+    }
+    this.#routesItself = true;
+    return this.#shared.middleware;
+  }
+
+  /**
+   * Opens the registry, starts embedded servers, connects to the others, and serves. Idempotent. What it opened is
+   * closed again when it fails.
+   * @throws DsbcError DSBC_PORT_TAKEN, DSBC_REGISTRY_DAMAGED, DSBC_REGISTRY_UNAVAILABLE
+   */
+  start(): Promise<void> {
+    this.#starting ??= this.#start();
+    return this.#starting;
+  }
+
+  async #start(): Promise<void> {
+    this.#state = 'starting';
+    try {
+      await this.#open();
+    } catch (error) {
+      this.log.error({ err: error }, 'start failed');
+      await this.#close();
+      this.#state = 'stopped';
+      throw error;
+    }
+    this.#state = 'running';
+    this.setActive(true);
+    const { config } = this.#settings;
+    this.log.info(
+      { servers: config.sip_servers.map(({ name, entry }) => `${name} ${entry.address}:${entry.port}`) },
+      'serving',
+    );
+  }
+
+  async #open(): Promise<void> {
+    const { config } = this.#settings;
+    const registry = this.#options.registry ?? (await openRegistry(config.registry, this.log));
+    this.#registry = registry;
+    const cache = createLookupCache({ load: registry, clock: this.#now, options: cacheOptions(config) });
+    this.#cache = cache;
+    this.#endings.push(registry.onChange((change) => cache.invalidate(change)));
+    this.#endings.push(registry.onDecision((decisions) => this.states.decide(decisions)));
+    this.states.decide(await registry.listDecisions());
+
+    this.#refuser = await Refuser.open(this.log);
+    const pipeline = this.#pipeline(cache, this.#refuser);
+    const prepare = (link: SipLink): void => {
+      link.onRequest((request) => pipeline.handle(request));
+      link.onState((state) => this.#linkChanged(link, state));
+      link.onFlowClosed(({ transport, address, port }) => {
+        const entry = link.addresses.find((one) => one.transport === transport) ?? link.addresses[0];
+        if (entry !== undefined) this.bindings.dropFlow({ entry, transport, remote: { address, port } });
+      });
+    };
+    if (this.#shared === undefined) {
+      await this.servers.start(prepare);
+    } else {
+      this.servers.adopt(this.#shared.link);
+      prepare(this.#shared.link);
+      if (!this.#routesItself) this.#shared.subscribe();
+    }
+    this.#keepalive = new Keepalive({
+      table: this.bindings,
+      config: config.nat.keepalive,
+      send: (target) => ping(this.#ownRequests(), target, config.nat.keepalive.timeout_s * 1000),
+      now: this.#now,
+      log: this.log,
+    });
+    this.#keepalive.start();
+    this.health.watch(this.#probeTargets(config), config.health);
+  }
+
+  /**
+   * Takes up service, or lays it down: only the active instance of a group answers, probes and pings. Without a group
+   * `start` calls it.
+   */
+  setActive(active: boolean): void {
+    if (this.#state !== 'running') return;
+    this.admission.setMode(active ? 'serving' : 'standby');
+    this.health.setActive(active);
+    this.#keepalive?.setActive(active && this.#settings.config.nat.keepalive.enabled);
+  }
+
+  /** Takes nothing new and waits until what is under way has ended; true if all of it has. */
+  drain(timeoutMs: number = this.#settings.config.drain_ms): Promise<boolean> {
+    if (this.admission.mode === 'serving') this.admission.setMode('draining');
+    return this.admission.idle(timeoutMs);
+  }
+
+  /** Drains, then closes everything that `start` opened. Idempotent. */
+  stop(): Promise<void> {
+    this.#stopping ??= this.#stop();
+    return this.#stopping;
+  }
+
+  async #stop(): Promise<void> {
+    // A start under way ends first, whatever it ends with: what it opened is known then.
+    await this.#starting?.catch(() => undefined);
+    if (this.#state === 'running') {
+      this.#state = 'stopping';
+      if (!(await this.drain())) this.log.warn({ inFlight: this.admission.inFlight }, 'drain time is over');
+    }
+    await this.#close();
+    this.#state = 'stopped';
+    this.log.info({}, 'stopped');
+    await this.#ownLog?.close();
+  }
+
+  async #close(): Promise<void> {
+    this.health.stop();
+    this.#keepalive?.stop();
+    for (const end of this.#endings.splice(0)) end();
+    await this.servers.stop();
+    this.#cancels.close();
+    await this.#refuser?.close();
+    this.#refuser = undefined;
+    if (this.#options.registry === undefined) await this.#registry?.close();
+    this.#registry = undefined;
+  }
+
+  /**
+   * Takes a new configuration. It is checked first: a bad one changes nothing. Requests under way end under the old
+   * one; health and operators' decisions are kept.
+   * @returns the sections that differ but take a restart
+   * @throws DsbcError DSBC_CONFIG_INVALID
+   */
+  reload(input: ConfigInput | Config): ReloadResult {
+    let next: Config;
+    try {
+      next = parseConfig(input);
+    } catch (error) {
+      this.metrics.add('dsbc_config_reloads_total', { outcome: 'rejected' });
+      throw error;
+    }
+    const before = this.#settings.config;
+    const needsRestart = READ_AT_START.filter(
+      (section) => !isDeepStrictEqual(before[section], next[section]),
+    );
+    const kept = Object.fromEntries(READ_AT_START.map((section) => [section, before[section]]));
+    const config: Config = Object.freeze({ ...next, ...kept });
+    const snapshot = makeSnapshot(config);
+    this.#settings = { config, snapshot };
+    // Without keys in the configuration the token key is random: a new one would end every path we gave out.
+    if (!isDeepStrictEqual(before.nat.keys, config.nat.keys)) this.#tokens = new FlowTokens(config.nat.keys);
+    this.hooks.configure(hookDefaults(config));
+    this.admission.configure(config.limits);
+    this.health.watch(this.#probeTargets(config), config.health);
+    this.states.configure(snapshot);
+    this.metrics.add('dsbc_config_reloads_total', { outcome: 'applied' });
+    this.log.info({ needsRestart }, 'configuration reloaded');
+    return { needsRestart };
+  }
+
+  #pipeline(registry: LookupCache, refuser: Refuser): Pipeline {
+    const { log } = this;
+    const now = this.#now;
+    const challenges = new ChallengeMemory(now);
+    const recentSites = new RecentSites(now);
+    const observer = { attemptEnded: (attempt: AttemptRecord) => this.#attemptEnded(attempt) };
+    const inProgress = this.#inProgress;
+    return new Pipeline({
+      settings: () => this.#settings,
+      states: (server) => this.states.of(server),
+      registry,
+      admission: this.admission,
+      hooks: this.hooks,
+      challenges,
+      recentSites,
+      lessons: new Lessons({ challenges, recentSites, bindings: this.bindings, log }),
+      tokens: () => this.#tokens,
+      linkOf: (entry) => this.servers.linkOf(entry),
+      relays: new RelayDesk({ log, now, observer, proxy: this.#proxy, refuser, inProgress }),
+      observer: { requestEnded: (record) => countRequest(this.metrics, record) },
+      log,
+      now,
+      newId: randomUUID,
+    });
+  }
+
+  #share(srf: unknown): SharedLink {
+    const name = this.#settings.config.sip_servers[0]?.name ?? 'srf';
+    return wrapSrf(srf, { name, log: this.log });
+  }
+
+  #attemptEnded(attempt: AttemptRecord): void {
+    countAttempt(this.metrics, attempt);
+    const { target, server } = attempt;
+    const sighting = sightingOf(attempt);
+    if (sighting === undefined || target.system === undefined || target.site === undefined) return;
+    this.health.attempted(
+      server,
+      { system: target.system, site: target.site, node: target.node ?? target.uri },
+      sighting,
+    );
+  }
+
+  #linkChanged(link: SipLink, state: SipLink['state']): void {
+    this.metrics.set('dsbc_sip_server_up', { server: link.name }, state === 'connected' ? 1 : 0);
+    if (state === 'lost') this.metrics.add('dsbc_sip_server_losses_total', { server: link.name });
+    const line = { server: link.name, state };
+    if (state === 'lost') this.log.error(line, 'SIP server lost');
+    else this.log.info(line, 'SIP server');
+  }
+
+  #ownRequests(): OwnRequestsParts {
+    return {
+      link: (server) => this.servers.links.get(server),
+      linkOf: (entry) => this.servers.linkOf(entry),
+      now: this.#now,
+      newId: randomUUID,
+    };
+  }
+
+  #probe(target: ProbeTarget, timeoutMs: number): Promise<Sighting> {
+    return probe(this.#ownRequests(), target, timeoutMs);
+  }
+
+  #probeTargets(config: Config): readonly ProbeTarget[] {
+    const names =
+      this.#shared === undefined ? config.sip_servers.map(({ name }) => name) : [this.#shared.link.name];
+    const nodes = [...this.#settings.snapshot.systems.values()].flatMap((system) =>
+      system.sites.flatMap((site) => site.nodes.map((node) => node.destination)),
+    );
+    return names.flatMap((server) => nodes.map((destination) => ({ server, destination })));
+  }
+}
+
+const hookDefaults = ({ hooks }: Config): { timeoutMs: number; onError: 'skip' | 'fail' } => ({
+  timeoutMs: hooks.timeout_ms,
+  onError: hooks.on_error,
+});
+
+const cacheOptions = ({ cache, registry }: Config): object => ({
+  maxEntries: cache.max_entries,
+  ttlMs: cache.ttl_s * 1000,
+  negativeTtlMs: cache.negative_ttl_s * 1000,
+  staleWhileRevalidateMs: cache.stale_while_revalidate_s * 1000,
+  staleIfErrorMs: cache.stale_if_error_s * 1000,
+  retryAfterErrorMs: cache.retry_after_error_ms,
+  // A replica may be read that has not heard of the change yet.
+  settleMs: registry.driver === 'cassandra' ? 2000 : 0,
+});
+
+function sightingOf({ outcome, status, retryAfterS, milliseconds }: AttemptRecord): Sighting | undefined {
+  if (outcome === 'silence') return { kind: 'silence' };
+  if (outcome === 'transport_error') return { kind: 'transport_error' };
+  if (outcome !== 'answer' || status === undefined) return undefined;
+  return { kind: 'answer', status, milliseconds, retryAfterS };
+}
+
+function failNoLogger(): never {
+  throw new TypeError('no logger');
+}

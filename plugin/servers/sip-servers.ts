@@ -1,0 +1,155 @@
+import { randomBytes } from 'node:crypto';
+import { readFileSync } from 'node:fs';
+import type { Config, SipServerConfig } from '../config/types';
+import { startEmbeddedServer, type EmbeddedServer, type TokenFlow } from '../embedded';
+import { DsbcError } from '../errors';
+import { createLink, untilConnected, type LinkConfig } from '../link/create-link';
+import type { SipLink } from '../link/sip-link';
+import type { FlowTokens } from '../nat/flow-token';
+import type { Logger } from '../telemetry/logger';
+
+export interface SipServersParts {
+  readonly config: Config;
+  readonly tokens: () => FlowTokens;
+  readonly log: Logger;
+}
+
+/** How long a start waits for a drachtio-server; one that comes later is taken as well. */
+const CONNECT_MS = 5000;
+
+/** The SIP servers of a configuration, embedded ones started here, with a link to each. */
+export class SipServers {
+  readonly #parts: SipServersParts;
+  readonly #links = new Map<string, SipLink>();
+  readonly #embedded = new Map<string, EmbeddedServer>();
+
+  constructor(parts: SipServersParts) {
+    this.#parts = parts;
+  }
+
+  /** Links by the names of their servers. */
+  get links(): ReadonlyMap<string, SipLink> {
+    return this.#links;
+  }
+
+  /** Embedded servers by name, for tests and metrics. */
+  get embedded(): ReadonlyMap<string, EmbeddedServer> {
+    return this.#embedded;
+  }
+
+  /** The link whose server has this entry address; also when only the address fits, as behind a port mapping. */
+  linkOf(entry: { readonly address: string; readonly port: number }): SipLink | undefined {
+    const links = [...this.#links.values()];
+    const exact = links.find((link) =>
+      link.addresses.some((one) => one.address === entry.address && one.port === entry.port),
+    );
+    return exact ?? links.find((link) => link.addresses.some((one) => one.address === entry.address));
+  }
+
+  /** A link made elsewhere: the application's own connection. */
+  adopt(link: SipLink): void {
+    this.#links.set(link.name, link);
+  }
+
+  /**
+   * Starts embedded servers and connects to all; `prepare` sees each link before its first request can come.
+   * @throws DsbcError DSBC_PORT_TAKEN when an embedded server can't have its address
+   */
+  async start(prepare: (link: SipLink) => void): Promise<void> {
+    const { config, log } = this.#parts;
+    await Promise.all(
+      config.sip_servers.map(async (server) => {
+        const link = createLink(await this.#linkConfig(server), { log });
+        this.#links.set(server.name, link);
+        prepare(link);
+        try {
+          await untilConnected(link, CONNECT_MS);
+        } catch (error) {
+          // It may come up later; the link goes on trying.
+          log.error({ server: server.name, err: error }, 'SIP server not reached yet');
+        }
+      }),
+    );
+  }
+
+  async stop(): Promise<void> {
+    await Promise.all([...this.#links.values()].map((link) => link.close()));
+    await Promise.all([...this.#embedded.values()].map((server) => server.close()));
+    this.#links.clear();
+    this.#embedded.clear();
+  }
+
+  async #linkConfig(server: SipServerConfig): Promise<LinkConfig> {
+    if (server.server === 'embedded') {
+      const secret = randomBytes(16).toString('hex');
+      const embedded = await this.#startEmbedded(server, secret);
+      return { name: server.name, host: '127.0.0.1', port: embedded.controlPort, secret };
+    }
+    const { control } = server;
+    return {
+      name: server.name,
+      host: control.host,
+      port: control.port,
+      secret: control.secret,
+      ...(control.tls
+        ? { tls: control.ca_file === undefined ? {} : { ca: readFileSync(control.ca_file) } }
+        : {}),
+      times: {
+        requestTimeoutMs: control.request_timeout_ms,
+        pingIntervalMs: control.ping_interval_ms,
+        pingTimeoutMs: control.ping_timeout_ms,
+        maxReconnectDelayMs: control.reconnect_max_ms,
+      },
+    };
+  }
+
+  async #startEmbedded(
+    server: Extract<SipServerConfig, { server: 'embedded' }>,
+    secret: string,
+  ): Promise<EmbeddedServer> {
+    const { config, tokens, log } = this.#parts;
+    const { address, port, transports } = server.entry;
+    const keys = config.nat.keys.map((key) => key.secret);
+    try {
+      const embedded = await startEmbeddedServer({
+        addresses: [{ address, port, transports }],
+        control: { host: '127.0.0.1', port: 0, secret },
+        logger: log.child({ server: server.name }),
+        verifyFlow: (user) => tokenFlow(tokens(), user),
+        // Instances of a group share these, so that each forwards the in-dialog requests of all.
+        ...(keys.length === 0 ? {} : { routeKeys: keys }),
+      });
+      this.#embedded.set(server.name, embedded);
+      return embedded;
+    } catch (cause) {
+      throw startError(server.name, `${address}:${port}`, cause);
+    }
+  }
+}
+
+function startError(name: string, address: string, cause: unknown): unknown {
+  const code = (cause as NodeJS.ErrnoException).code;
+  if (code === 'EADDRINUSE') {
+    return new DsbcError('DSBC_PORT_TAKEN', `SIP server '${name}': ${address} is taken by another program`, {
+      cause,
+      details: { server: name, address },
+    });
+  }
+  if (code === 'EADDRNOTAVAIL') {
+    const hint = 'this machine does not have that address (a standby needs net.ipv4.ip_nonlocal_bind=1)';
+    return new DsbcError('DSBC_PORT_TAKEN', `SIP server '${name}': ${address}: ${hint}`, {
+      cause,
+      details: { server: name, address },
+    });
+  }
+  return cause;
+}
+
+/** What the embedded server asks of a token in its Record-Route. */
+function tokenFlow(tokens: FlowTokens, user: string): TokenFlow | undefined {
+  const read = tokens.read(user);
+  if (read.kind !== 'ok') return undefined;
+  const { entry, transport, remote } = read.flow;
+  if (transport !== 'udp' && transport !== 'tcp') return undefined;
+  return { entry, transport, address: remote.address, port: remote.port };
+}
