@@ -1,6 +1,6 @@
-import { isBlank, isToken, trimBlank } from './chars';
-import { headerKey } from './header-name';
-import { SipMessage, type Header, type StartLine } from './sip-message';
+import { FAULT, HEAD, KIND } from './scan/layout';
+import { scan } from './scanner';
+import { SipMessage } from './sip-message';
 
 export type ParseResult =
   | { readonly ok: true; readonly message: SipMessage }
@@ -12,75 +12,16 @@ export type ParseResult =
       readonly message?: SipMessage;
     };
 
-const NO_START: StartLine = { kind: 'request', method: '', uri: '', status: 0, reason: '', version: '' };
-const VERSION = /^SIP\/\d+\.\d+$/i;
-
-function parseStatusLine(line: string): StartLine | string {
-  // SIP-Version SP 3DIGIT SP Reason-Phrase; the reason may be empty, the space before it may not be missing.
-  const match = /^(SIP\/\d+\.\d+) (\d{3}) ([\s\S]*)$/i.exec(line);
-  if (match === null) return 'malformed status line';
-  const [, version = '', digits = '', reason = ''] = match;
-  return { ...NO_START, kind: 'response', version, status: Number(digits), reason };
-}
-
-function parseRequestLine(line: string): StartLine | string {
-  const first = line.indexOf(' ');
-  const last = line.lastIndexOf(' ');
-  const method = line.slice(0, Math.max(first, 0));
-  if (!isToken(method)) return 'malformed request line';
-  const uri = line.slice(first + 1, last);
-  const version = line.slice(last + 1);
-  if (first === last || uri === '' || /[ \t]/.test(uri) || !VERSION.test(version))
-    return 'malformed request line';
-  return { ...NO_START, method, uri, version };
-}
-
-const parseStartLine = (line: string): StartLine | string =>
-  /^SIP\//i.test(line) ? parseStatusLine(line) : parseRequestLine(line);
-
-/** For a start line that is malformed: what can be said of a request all the same, so that it can be answered. */
-const salvageStart = (line: string): StartLine | undefined => {
-  const method = /^[^ \t]*/.exec(line)?.[0] ?? '';
-  return /^SIP\//i.test(line) || !isToken(method) ? undefined : { ...NO_START, method, version: 'SIP/2.0' };
-};
-
-/** A fold (a line end followed by blanks) is one space (RFC 3261 §7.3.1). */
-const unfold = (text: string): string => text.replace(/\r\n[ \t]+/g, ' ');
-
-/** A CR or LF left after unfolding is a bare one. */
-const hasBareLineEnd = (text: string): boolean => /[\r\n]/.test(text);
-
-/** Where the line that begins at `from` ends (at its CRLF), its folded continuations included; -1 without CRLF. */
-function logicalLineEnd(raw: string, from: number): number {
-  let end = raw.indexOf('\r\n', from);
-  while (end >= 0 && isBlank(raw.charCodeAt(end + 2))) end = raw.indexOf('\r\n', end + 2);
-  return end;
-}
-
-interface HeaderSection {
-  readonly headers: Header[];
-  readonly bodyStart: number;
-  readonly fault: string | undefined;
-}
-
-function parseHeaders(raw: string, from: number): HeaderSection {
-  const headers: Header[] = [];
-  let fault: string | undefined;
-  let at = from;
-  while (at < raw.length && !raw.startsWith('\r\n', at)) {
-    const end = logicalLineEnd(raw, at);
-    if (end < 0)
-      return { headers, bodyStart: raw.length, fault: fault ?? 'the message ends inside a header' };
-    const line = unfold(raw.slice(at, end));
-    const colon = line.indexOf(':');
-    const name = trimBlank(line.slice(0, Math.max(colon, 0)));
-    if (hasBareLineEnd(line)) fault ??= 'a bare CR or LF inside the headers';
-    else if (!isToken(name) || isBlank(line.charCodeAt(0))) fault ??= 'a header line without a name';
-    else headers.push({ name, key: headerKey(name), value: trimBlank(line.slice(colon + 1)) });
-    at = end + 2;
-  }
-  return { headers, bodyStart: Math.min(at + 2, raw.length), fault };
-}
+const REASONS: ReadonlyMap<number, string> = new Map([
+  [FAULT.NO_START_LINE, 'no start line'],
+  [FAULT.REQUEST_LINE, 'malformed request line'],
+  [FAULT.STATUS_LINE, 'malformed status line'],
+  [FAULT.BARE_LINE_END_IN_START, 'a bare CR or LF inside the start line'],
+  [FAULT.BARE_LINE_END, 'a bare CR or LF inside the headers'],
+  [FAULT.NO_NAME, 'a header line without a name'],
+  [FAULT.CUT, 'the message ends inside a header'],
+  [FAULT.TOO_MANY_ELEMENTS, 'too many header values'],
+]);
 
 const ANSWER_NEEDS = ['via', 'from', 'to', 'call-id', 'cseq'];
 
@@ -94,22 +35,12 @@ const ANSWER_NEEDS = ['via', 'from', 'to', 'call-id', 'cseq'];
  */
 export function parseMessage(raw: string | Buffer): ParseResult {
   const text = typeof raw === 'string' ? raw : raw.toString('latin1');
-  let startAt = 0;
-  while (text.startsWith('\r\n', startAt)) startAt += 2;
-  const startEnd = text.indexOf('\r\n', startAt);
-  if (startEnd < 0) return { ok: false, reason: 'no start line' };
-  const line = text.slice(startAt, startEnd);
-  const start = hasBareLineEnd(line) ? 'a bare CR or LF inside the start line' : parseStartLine(line);
-  const { headers, bodyStart, fault } = parseHeaders(text, startEnd + 2);
-  if (typeof start !== 'string' && fault === undefined) {
-    return { ok: true, message: new SipMessage(text, start, headers, bodyStart) };
-  }
-  const reason = typeof start === 'string' ? start : (fault ?? '');
-  const usable = typeof start === 'string' ? salvageStart(line) : start;
-  const answerable = ANSWER_NEEDS.every((key) =>
-    headers.some((header) => header.key === key && header.value !== ''),
-  );
-  return usable !== undefined && answerable
-    ? { ok: false, reason, message: new SipMessage(text, usable, headers, bodyStart) }
-    : { ok: false, reason };
+  const table = scan(text);
+  const fault = table[HEAD.FAULT] ?? FAULT.NO_START_LINE;
+  if (fault === FAULT.NONE) return { ok: true, message: new SipMessage(text) };
+  const reason = REASONS.get(fault) ?? 'malformed';
+  if (table[HEAD.KIND] === KIND.NONE) return { ok: false, reason };
+  const message = new SipMessage(text);
+  const isAnswerable = ANSWER_NEEDS.every((name) => (message.get(name) ?? '') !== '');
+  return isAnswerable ? { ok: false, reason, message } : { ok: false, reason };
 }

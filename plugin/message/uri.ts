@@ -1,16 +1,5 @@
-import {
-  DIGIT,
-  HEX,
-  HOST,
-  isMadeOf,
-  parseDigits,
-  PASSWORD,
-  URI,
-  URI_HEADER,
-  URI_PARAMETER,
-  USER,
-  isClass,
-} from './chars';
+import { URI } from './scan/layout';
+import { isHostIn, isIpv4In, isIpv6In, scanUri, schemeEndIn } from './scan/uri';
 import { param, type Parameter } from './parameters';
 
 /**
@@ -33,145 +22,55 @@ export interface SipUri {
 }
 
 /** Whether the text is an IPv6 address (RFC 4291 §2.2) without brackets or zone. */
-export function isIpv6(text: string): boolean {
-  if (text.length < 2 || text.length > 45) return false;
-  const halves = text.split('::');
-  if (halves.length > 2) return false;
-  let groups = 0;
-  for (const [half, part] of halves.entries()) {
-    if (part === '') continue;
-    const pieces = part.split(':');
-    for (const [index, piece] of pieces.entries()) {
-      const isLast = half === halves.length - 1 && index === pieces.length - 1;
-      if (isLast && piece.includes('.')) {
-        if (!isIpv4(piece)) return false;
-        groups += 2;
-      } else {
-        if (piece.length < 1 || piece.length > 4 || !isMadeOf(piece, 0, piece.length, HEX, false))
-          return false;
-        groups++;
-      }
-    }
-  }
-  return halves.length === 2 ? groups <= 7 : groups === 8;
-}
+export const isIpv6 = (text: string): boolean => isIpv6In(text, 0, text.length);
 
 /** Whether the text is a dotted IPv4 address. */
-export function isIpv4(text: string): boolean {
-  const parts = text.split('.');
-  return (
-    parts.length === 4 && parts.every((part) => part.length <= 3 && parseDigits(part, 255) !== undefined)
-  );
-}
+export const isIpv4 = (text: string): boolean => isIpv4In(text, 0, text.length);
 
 /** A host name, IPv4 address or IPv6 address in brackets. Underscores pass, since private zones use them. */
-export const isHost = (text: string): boolean =>
-  text.startsWith('[')
-    ? text.endsWith(']') && isIpv6(text.slice(1, -1))
-    : text.length > 0 && isMadeOf(text, 0, text.length, HOST, false);
+export const isHost = (text: string): boolean => isHostIn(text, 0, text.length);
 
-/** Splits `host[:port]`; undefined when either is malformed. */
-export function parseHostPort(text: string): { host: string; port?: number } | undefined {
-  const bracket = text.startsWith('[') ? text.indexOf(']') : 0;
-  if (bracket < 0) return undefined;
-  const colon = text.indexOf(':', bracket);
-  const host = (colon < 0 ? text : text.slice(0, colon)).toLowerCase();
-  if (!isHost(host)) return undefined;
-  if (colon < 0) return { host };
-  const port = parseDigits(text.slice(colon + 1), 65535);
-  return port === undefined ? undefined : { host, port };
+/** Where the scheme of an absolute URI ends (its colon); -1 when the text does not begin with one. */
+export const schemeEnd = (text: string): number => schemeEndIn(text, 0, text.length);
+
+/** `;a;b=c`, known to be well formed. */
+function readParams(text: string): Parameter[] {
+  if (text === '') return [];
+  return text
+    .slice(1)
+    .split(';')
+    .map((part) => {
+      const equals = part.indexOf('=');
+      return equals < 0 ? [part, undefined] : [part.slice(0, equals), part.slice(equals + 1)];
+    });
 }
 
-/** `;a;b=c` or nothing; undefined when malformed. */
-function parseUriParams(text: string): Parameter[] | undefined {
-  const params: Parameter[] = [];
-  if (text === '') return params;
-  for (const part of text.slice(1).split(';')) {
-    const equals = part.indexOf('=');
-    const nameEnd = equals < 0 ? part.length : equals;
-    if (nameEnd === 0 || !isMadeOf(part, 0, nameEnd, URI_PARAMETER, true)) return undefined;
-    if (!isMadeOf(part, nameEnd + 1, part.length, URI_PARAMETER, true)) return undefined;
-    params.push(equals < 0 ? [part, undefined] : [part.slice(0, equals), part.slice(equals + 1)]);
-  }
-  return params;
-}
-
-/** `hname=hvalue&…` of RFC 3261 §25.1: at least one char, escapes well formed. */
-const isUriHeaders = (text: string): boolean =>
-  text.length > 0 && isMadeOf(text, 0, text.length, URI_HEADER, true);
-
-function parseSip(scheme: string, rest: string): SipUri | undefined {
-  // '@' is legal nowhere but behind the userinfo, so the first one decides; a second fails the host's check.
-  const at = rest.indexOf('@');
-  let user: string | undefined;
-  let password: string | undefined;
-  if (at >= 0) {
-    const colon = rest.indexOf(':');
-    const userEnd = colon >= 0 && colon < at ? colon : at;
-    if (userEnd === 0 || !isMadeOf(rest, 0, userEnd, USER, true)) return undefined;
-    user = rest.slice(0, userEnd);
-    if (userEnd < at) {
-      if (!isMadeOf(rest, userEnd + 1, at, PASSWORD, true)) return undefined;
-      password = rest.slice(userEnd + 1, at);
-    }
-  }
-  const hostAt = at + 1;
-  const question = rest.indexOf('?', hostAt);
-  const paramsEnd = question < 0 ? rest.length : question;
-  const semicolon = rest.indexOf(';', hostAt);
-  const hostEnd = semicolon < 0 || semicolon > paramsEnd ? paramsEnd : semicolon;
-  const where = parseHostPort(rest.slice(hostAt, hostEnd));
-  const params = parseUriParams(rest.slice(hostEnd, paramsEnd));
-  if (where === undefined || params === undefined) return undefined;
-  if (question >= 0 && !isUriHeaders(rest.slice(question + 1))) return undefined;
+/** A URI out of its scanned block; `from` and `to` are where its text lies. */
+export function uriFrom(text: string, from: number, to: number, table: Int32Array, at: number): SipUri {
+  const pair = (field: number): string | undefined => {
+    const start = table[at + field] ?? -1;
+    return start < 0 ? undefined : text.slice(start, table[at + field + 1]);
+  };
+  const user = pair(URI.USER);
+  const password = pair(URI.PASSWORD);
+  const port = table[at + URI.PORT] ?? -1;
+  const headersAt = table[at + URI.HEADERS] ?? -1;
   return {
-    scheme,
+    scheme: text.slice(from, table[at + URI.SCHEME_END]).toLowerCase(),
     ...(user === undefined ? {} : { user }),
     ...(password === undefined ? {} : { password }),
-    ...where,
-    params,
-    ...(question < 0 ? {} : { headers: rest.slice(question + 1) }),
+    host: pair(URI.HOST)?.toLowerCase() ?? '',
+    ...(port < 0 ? {} : { port }),
+    params: readParams(pair(URI.PARAMS) ?? ''),
+    ...(headersAt < 0 ? {} : { headers: text.slice(headersAt, to) }),
   };
 }
 
-/** Digits, hex digits, `*`, `#`, a leading `+`, and the visual separators of RFC 3966 §3. */
-const TEL_NUMBER = /^\+?[0-9A-Fa-f*#().-]+$/;
-const TEL_DIGIT = /[0-9A-Fa-f*#]/;
-
-function parseTel(scheme: string, rest: string): SipUri | undefined {
-  const semicolon = rest.indexOf(';');
-  const user = semicolon < 0 ? rest : rest.slice(0, semicolon);
-  if (!TEL_NUMBER.test(user) || !TEL_DIGIT.test(user)) return undefined;
-  const params = parseUriParams(semicolon < 0 ? '' : rest.slice(semicolon));
-  return params === undefined ? undefined : { scheme, user, host: '', params };
-}
-
-/** Where the scheme of an absolute URI ends (its colon); -1 when the text does not begin with one. */
-export function schemeEnd(text: string): number {
-  let at = 0;
-  for (; at < text.length; at++) {
-    const code = text.charCodeAt(at);
-    if (code === 0x3a) return at === 0 || at === text.length - 1 ? -1 : at;
-    const isLetter = (code >= 0x41 && code <= 0x5a) || (code >= 0x61 && code <= 0x7a);
-    if (isLetter) continue;
-    const follows = isClass(code, DIGIT) || code === 0x2b || code === 0x2d || code === 0x2e;
-    if (at === 0 || !follows) return -1;
-  }
-  return -1;
-}
+const block = new Int32Array(URI.SIZE);
 
 /** Splits a URI; undefined when its text breaks the grammar of its scheme. Linear in its length. */
-export function parseUri(text: string): SipUri | undefined {
-  const colon = schemeEnd(text);
-  if (colon < 0) return undefined;
-  const scheme = text.slice(0, colon).toLowerCase();
-  const rest = text.slice(colon + 1);
-  if (scheme === 'sip' || scheme === 'sips') return parseSip(scheme, rest);
-  if (scheme === 'tel') return parseTel(scheme, rest);
-  return isMadeOf(rest, 0, rest.length, URI, false)
-    ? { scheme, user: rest, host: '', params: [] }
-    : undefined;
-}
+export const parseUri = (text: string): SipUri | undefined =>
+  scanUri(text, 0, text.length, block, 0) ? uriFrom(text, 0, text.length, block, 0) : undefined;
 
 const formatParam = ([name, value]: Parameter): string =>
   value === undefined ? `;${name}` : `;${name}=${value}`;

@@ -1,9 +1,7 @@
-import { parseNameAddr, type NameAddr } from './name-addr';
-import { splitList } from './list';
+import type { NameAddr } from './name-addr';
 import { param } from './parameters';
 import type { SipMessage } from './sip-message';
 import { isIpv4, parseUri, schemeEnd } from './uri';
-import { parseVia } from './via';
 
 /** How a request must be refused. */
 export interface Refusal {
@@ -64,9 +62,8 @@ function malformedCore(message: SipMessage): string | undefined {
   if (to === undefined || badTag(to)) return 'Malformed To header field';
   if (callId === undefined || /[\s,]/.test(callId)) return 'Malformed Call-ID header field';
   if (cseq === undefined) return 'Malformed CSeq header field';
-  const vias = message.getAll('via').flatMap(splitList);
-  if (vias.length === 0 || vias.some((text) => parseVia(text) === undefined))
-    return 'Malformed Via header field';
+  const vias = message.count('via');
+  if (vias.elements === 0 || vias.valid < vias.elements) return 'Malformed Via header field';
   return malformedLength(message);
 }
 
@@ -77,30 +74,18 @@ function malformedLength(message: SipMessage): string | undefined {
   return message.body.length < length ? 'Content-Length is larger than the body' : undefined;
 }
 
-/** `*` stands alone, in a REGISTER, with Expires 0 (RFC 3261 §10.2.2). */
-function badStar(message: SipMessage, contacts: readonly string[]): string | undefined {
-  if (message.method !== 'REGISTER' || contacts.length > 1) return 'Malformed Contact header field';
+function malformedContact(message: SipMessage): string | undefined {
+  const { elements, validUris, stars } = message.count('contact');
+  if (stars === 0) return validUris < elements ? 'Malformed Contact header field' : undefined;
+  // `*` stands alone, in a REGISTER, with Expires 0 (RFC 3261 §10.2.2).
+  if (message.method !== 'REGISTER' || elements > 1) return 'Malformed Contact header field';
   return message.expires === 0 ? undefined : 'Contact * needs Expires 0';
 }
 
-function malformedContact(message: SipMessage): string | undefined {
-  const contacts = message.getAll('contact').flatMap(splitList);
-  if (contacts.includes('*')) return badStar(message, contacts);
-  const isBad = contacts.some((text) => {
-    const contact = parseNameAddr(text);
-    return contact === undefined || parseUri(contact.uri) === undefined;
-  });
-  return isBad ? 'Malformed Contact header field' : undefined;
-}
-
+/** A Route has its URI in angle brackets (RFC 3261 §20.34). */
 function malformedRoute(message: SipMessage): string | undefined {
-  const isBad = message
-    .getAll('route')
-    .flatMap(splitList)
-    .some((text) => {
-      const route = text.includes('<') ? parseNameAddr(text) : undefined;
-      return route === undefined || parseUri(route.uri) === undefined;
-    });
+  const { elements, validUris } = message.count('route');
+  const isBad = validUris < elements || message.list('route').some((text) => !text.includes('<'));
   return isBad ? 'Malformed Route header field' : undefined;
 }
 

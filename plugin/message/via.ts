@@ -1,6 +1,8 @@
-import { isClass, parseDigits, skipBlank, TOKEN, trimBlank } from './chars';
-import { formatParameter, param, parseParameters, type Parameter } from './parameters';
-import { isHost } from './uri';
+import { formatParameter, parseParameters, unquote, type Parameter } from './parameters';
+import { scanElement } from './scan/address';
+import { FLAG, VIA } from './scan/layout';
+import { skipFoldBlank, trimEnd } from './scan/text';
+import { unfold } from './unfold';
 
 /** One Via value (RFC 3261 §20.42, RFC 3581). */
 export interface Via {
@@ -19,84 +21,44 @@ export interface Via {
   readonly text: string;
 }
 
-/** Behind `word`, in any case, at `at`; -1 when it is not there. */
-function skipWord(text: string, at: number, word: string): number {
-  const end = at + word.length;
-  return text.slice(at, end).toUpperCase() === word ? end : -1;
-}
-
-/** Behind `SLASH` (a slash with optional blanks round it); -1 when it is not there. */
-function skipSlash(text: string, from: number): number {
-  const at = skipBlank(text, from);
-  return text.charCodeAt(at) === 0x2f ? skipBlank(text, at + 1) : -1;
-}
-
-/** Where the sent-protocol `SIP/2.0/` ends and the transport begins; -1 when it is another protocol. */
-function skipProtocol(text: string): number {
-  let at = skipWord(text, 0, 'SIP');
-  if (at >= 0) at = skipSlash(text, at);
-  if (at >= 0) at = skipWord(text, at, '2.0');
-  return at < 0 ? -1 : skipSlash(text, at);
-}
-
-function tokenEnd(text: string, from: number): number {
-  let at = from;
-  while (at < text.length && isClass(text.charCodeAt(at), TOKEN)) at++;
-  return at;
-}
-
-interface SentBy {
-  host: string;
-  port?: number;
-  end: number;
-}
-
-function parseSentBy(text: string, from: number): SentBy | undefined {
-  let end = from;
-  if (text.charCodeAt(from) === 0x5b) {
-    const close = text.indexOf(']', from);
-    if (close < 0) return undefined;
-    end = close + 1;
-  } else end = tokenEnd(text, from);
-  const host = text.slice(from, end).toLowerCase();
-  if (!isHost(host)) return undefined;
-  const colon = skipBlank(text, end);
-  if (text.charCodeAt(colon) !== 0x3a) return { host, end };
-  const portAt = skipBlank(text, colon + 1);
-  const portEnd = tokenEnd(text, portAt);
-  const port = parseDigits(text.slice(portAt, portEnd), 65535);
-  return port === undefined ? undefined : { host, port, end: portEnd };
-}
-
 const withoutBrackets = (address: string): string =>
   address.startsWith('[') && address.endsWith(']') ? address.slice(1, -1) : address;
 
+/** A Via out of its scanned record, which must be a valid one. */
+export function viaFrom(text: string, table: Int32Array, at: number): Via {
+  const pair = (field: number): string => text.slice(table[at + field], table[at + field + 1]);
+  /** A parameter's value; undefined also for one without a value. */
+  const value = (field: number): string | undefined => {
+    if ((table[at + field] ?? -1) < 0) return undefined;
+    const found = unfold(pair(field));
+    return found.startsWith('"') ? unquote(found, 0, found.length) : found;
+  };
+  const port = table[at + VIA.PORT] ?? -1;
+  const branch = value(VIA.BRANCH);
+  const received = value(VIA.RECEIVED);
+  const rport = value(VIA.RPORT);
+  return {
+    transport: pair(VIA.TRANSPORT).toUpperCase(),
+    host: pair(VIA.HOST).toLowerCase(),
+    ...(port < 0 ? {} : { port }),
+    params: parseParameters(unfold(pair(VIA.PARAMS)), 0) ?? [],
+    ...(branch === undefined ? {} : { branch }),
+    ...(received === undefined ? {} : { received: withoutBrackets(received) }),
+    ...(table[at + VIA.RPORT] === -1
+      ? {}
+      : { rport: rport === undefined || rport === '' ? true : Number(rport) }),
+    text: unfold(pair(VIA.TEXT)),
+  };
+}
+
+const record = new Int32Array(VIA.SIZE);
+
 /** Reads one Via value; undefined when it is malformed or not SIP/2.0. Unknown transports are fine. */
 export function parseVia(value: string): Via | undefined {
-  const text = trimBlank(value);
-  const transportAt = skipProtocol(text);
-  if (transportAt < 0) return undefined;
-  const transportEnd = tokenEnd(text, transportAt);
-  const hostAt = skipBlank(text, transportEnd);
-  if (transportEnd === transportAt || hostAt === transportEnd) return undefined;
-  const sentBy = parseSentBy(text, hostAt);
-  const params = sentBy && parseParameters(text, sentBy.end);
-  if (sentBy === undefined || params === undefined) return undefined;
-  const branch = param(params, 'branch');
-  const received = param(params, 'received');
-  const rport = param(params, 'rport');
-  const rportNumber = typeof rport === 'string' && rport !== '' ? parseDigits(rport, 65535) : true;
-  if (rportNumber === undefined) return undefined;
-  return {
-    transport: text.slice(transportAt, transportEnd).toUpperCase(),
-    host: sentBy.host,
-    ...(sentBy.port === undefined ? {} : { port: sentBy.port }),
-    params,
-    ...(typeof branch === 'string' ? { branch } : {}),
-    ...(typeof received === 'string' ? { received: withoutBrackets(received) } : {}),
-    ...(rport === undefined ? {} : { rport: rportNumber }),
-    text,
-  };
+  if (value.includes('\r') || value.includes('\n')) return undefined;
+  const from = skipFoldBlank(value, 0, value.length);
+  scanElement(value, from, trimEnd(value, from, value.length), false, record, 0, true);
+  return ((record[VIA.FLAGS] ?? 0) & FLAG.VALID) === 0 ? undefined : viaFrom(value, record, 0);
 }
 
 /** The text of a Via, made of its transport, host, port and `params` (not of the fields taken out of them). */

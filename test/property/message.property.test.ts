@@ -99,7 +99,8 @@ describe('writing', () => {
 
   it('a Via that was read is written as the same Via', () => {
     fc.assert(
-      fc.property(token, bytes, (name, value) => {
+      fc.property(token, bytes, (name, text) => {
+        const value = text.replace(/[\r\n]/g, ' ');
         const via = parseVia(`SIP/2.0/UDP h;${name}="${value.replace(/[\\"]/g, '\\$&')}"`);
         expect(parseVia(formatVia(via!))?.params).toEqual([[name, value]]);
       }),

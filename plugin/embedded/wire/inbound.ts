@@ -1,5 +1,5 @@
 import { formatVia, type Via } from '../../message/via';
-import { SipMessage, type Header } from '../../message/sip-message';
+import type { Header, SipMessage } from '../../message/sip-message';
 import { plainAddress, type Flow } from '../transport/flow';
 
 /** A message together with the way it came. */
@@ -14,7 +14,7 @@ const DEFAULT_PORT = 5060;
 
 /** The same message with other header lines. */
 export const withHeaders = (message: SipMessage, headers: readonly Header[]): SipMessage =>
-  new SipMessage(message.raw, message, headers, message.bodyStart);
+  message.withHeaders(headers);
 
 /** The message with the first element of its first Via line replaced. */
 function withTopVia(message: SipMessage, top: Via, text: string): SipMessage {
