@@ -70,7 +70,7 @@ export class RequestSorter implements TransactionSink {
       const { message } = parsed;
       const reason = broken ?? (parsed.ok ? 'Bad Request' : parsed.reason);
       this.#environment.log.debug({ reason, source: flow.address }, 'malformed message');
-      if (message?.kind === 'request' && message.via)
+      if (message?.kind === 'request')
         this.refuse({ message: noteSource(message, flow), flow, size }, 400, reason);
       return;
     }
@@ -137,7 +137,6 @@ export class RequestSorter implements TransactionSink {
 
   #refuseBad(inbound: Inbound, { status, reason, headers = [] }: Refusal): void {
     this.counts.malformed += 1;
-    if (!inbound.message.via) return;
     this.refuse(
       inbound,
       status,

@@ -21,6 +21,13 @@ function toLine(request: SipMessage, toTag: string | undefined): Line {
   return { name: 'To', value: tagged ? value : `${value};tag=${toTag}` };
 }
 
+const IDENTITY: readonly (readonly [key: string, name: string])[] = [
+  ['from', 'From'],
+  ['to', 'To'],
+  ['call-id', 'Call-ID'],
+  ['cseq', 'CSeq'],
+];
+
 /** The text of an answer of our own (RFC 3261 §8.2.6). Vias are copied as they are, one line or several. */
 export function answerText(request: SipMessage, spec: AnswerSpec): string {
   const { status, reason = reasonPhrase(status), toTag, lines = [], body = '' } = spec;
@@ -33,12 +40,12 @@ export function answerText(request: SipMessage, spec: AnswerSpec): string {
       (key === 'timestamp' && status === 100);
     if (wanted) copied.push(header);
   }
-  copied.push(
-    { name: 'From', value: request.get('from') ?? '' },
-    toLine(request, status === 100 ? undefined : toTag),
-    { name: 'Call-ID', value: request.get('call-id') ?? '' },
-    { name: 'CSeq', value: request.get('cseq') ?? '' },
-    ...lines,
-  );
+  for (const [key, name] of IDENTITY) {
+    const value = request.get(key);
+    // What a malformed request lacks its answer lacks, too.
+    if (value === undefined) continue;
+    copied.push(key === 'to' ? toLine(request, status === 100 ? undefined : toTag) : { name, value });
+  }
+  copied.push(...lines);
   return responseText(status, reason, copied, body);
 }

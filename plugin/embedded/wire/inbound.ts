@@ -48,10 +48,10 @@ export function noteSource(message: SipMessage, flow: Flow): SipMessage {
 /**
  * Where the answer to a request goes (RFC 3261 §18.2.2, RFC 3581 §4): by the same connection, or, when that
  * is gone, to the source address at the sent-by port; over UDP to the source address, at the source port if `rport`
- * was asked for, else at the sent-by port. `maddr` is not followed.
+ * was asked for, else at the sent-by port. `maddr` is not followed. A Via that can't be read is answered where the packet came from.
  */
 export function answerFlow(message: SipMessage, flow: Flow): Flow {
   const { via } = message;
-  if (flow.transport === 'udp' && via?.rport !== undefined) return flow;
-  return { ...flow, port: via?.port ?? DEFAULT_PORT };
+  if (!via || (flow.transport === 'udp' && via.rport !== undefined)) return flow;
+  return { ...flow, port: via.port ?? DEFAULT_PORT };
 }
