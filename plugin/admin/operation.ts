@@ -1,0 +1,65 @@
+import type {
+  CacheView,
+  CustomerView,
+  FlowsView,
+  GroupView,
+  LookupView,
+  ReadinessView,
+  RegistryView,
+  ReloadView,
+  SiteOrder,
+  SiteView,
+  StatusView,
+} from './views';
+
+/** What a provisioning event ended with. */
+export interface EventOutcome {
+  /** `applied`, `duplicate` and `ignored` are answered 200; `invalid` 400; `failed` 503, so that the sender tries again. */
+  readonly outcome: 'applied' | 'duplicate' | 'ignored' | 'invalid' | 'failed';
+  readonly detail?: string;
+}
+
+/** Why an order was not carried out: what the caller asked for is not there, or would break service. */
+export class OrderRefused extends Error {
+  readonly kind: 'not_found' | 'conflict';
+  constructor(kind: 'not_found' | 'conflict', message: string) {
+    super(message);
+    this.name = 'OrderRefused';
+    this.kind = kind;
+  }
+}
+
+/** The group this instance is part of. */
+export interface GroupOperation {
+  group(): GroupView;
+  /** Hands the VIP over. Throws OrderRefused if this instance is not active or the other is not ready. */
+  handOver(to: string | undefined): Promise<void>;
+}
+
+/** What the admin API shows and does. main.ts gives an implementation; orders throw OrderRefused. */
+export interface Operation {
+  readiness(): ReadinessView;
+  status(): StatusView;
+  sites(): readonly SiteView[];
+  /** Stores an operator's decision; every instance follows within 2 s. */
+  orderSite(system: string, site: string, order: SiteOrder): Promise<SiteView>;
+  registry(): RegistryView;
+  /** Asks the registry itself, not the cache. */
+  lookup(kind: 'account' | 'did', value: string): Promise<LookupView | null>;
+  customers(limit: number): Promise<{ readonly customers: readonly CustomerView[]; readonly more: boolean }>;
+  customer(id: string): Promise<CustomerView | null>;
+  /** Moves a customer to its target (true) or back to its source (false): one write. */
+  exportCustomer(id: string, exported: boolean): Promise<CustomerView>;
+  cache(): CacheView;
+  /** Forgets all cached answers. */
+  dropCache(): void;
+  flows(limit: number, search: string): FlowsView;
+  /** Reads the configuration file again. Rejects with DSBC_CONFIG_INVALID, and then nothing has changed. */
+  reload(): Promise<ReloadView>;
+  /** Prometheus text. */
+  metrics(): Promise<{ readonly contentType: string; readonly text: string }>;
+  /** Absent: provisioning events are not taken (404). */
+  readonly event?: ((event: unknown) => Promise<EventOutcome>) | undefined;
+  /** Absent: this instance stands alone. */
+  readonly group?: GroupOperation | undefined;
+}

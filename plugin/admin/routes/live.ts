@@ -1,0 +1,52 @@
+import type { FastifyInstance } from 'fastify';
+import { describe } from '../describe';
+import type { Operation } from '../operation';
+
+const INTERVAL_MS = 1000;
+/** Each open page costs a little every second. */
+const MAX_LISTENERS = 50;
+
+/** What the page shows, once a second, as server-sent events; nothing is computed while nobody listens. */
+export function liveRoutes(scope: FastifyInstance, operation: Operation): void {
+  const listeners = new Set<(text: string) => void>();
+  let timer: NodeJS.Timeout | undefined;
+  const snapshot = (): string =>
+    JSON.stringify({
+      status: operation.status(),
+      sites: operation.sites(),
+      cache: operation.cache(),
+      flows: operation.flows(0, ''),
+      group: operation.group?.group() ?? null,
+    });
+  const leave = (listener: (text: string) => void): void => {
+    listeners.delete(listener);
+    if (listeners.size === 0) clearInterval(timer);
+  };
+  scope.addHook('onClose', (_instance, done) => {
+    clearInterval(timer);
+    listeners.clear();
+    done();
+  });
+
+  scope.get(
+    '/v1/live',
+    {
+      sse: 'only',
+      schema: describe('Everything on the page, once a second (server-sent events)', { tag: 'status' }),
+    },
+    async (_request, reply) => {
+      if (listeners.size >= MAX_LISTENERS) return reply.code(503).send();
+      const send = (text: string): void => void reply.sse.send({ data: text }).catch(() => leave(send));
+      listeners.add(send);
+      reply.sse.onClose(() => leave(send));
+      reply.sse.keepAlive();
+      send(snapshot());
+      if (listeners.size === 1)
+        timer = setInterval(() => {
+          const text = snapshot();
+          for (const listener of listeners) listener(text);
+        }, INTERVAL_MS);
+      return reply;
+    },
+  );
+}

@@ -1,0 +1,139 @@
+import { readFileSync } from 'node:fs';
+import type { AddressInfo } from 'node:net';
+import sse from '@fastify/sse';
+import swagger from '@fastify/swagger';
+import { types } from 'node:util';
+import createFastify, { type FastifyInstance } from 'fastify';
+import type { AdminConfig } from '../config/types';
+import { DsbcError } from '../errors';
+import type { Logger } from '../telemetry/logger';
+import { guard } from './access';
+import type { Operation } from './operation';
+import { PAGE } from './page';
+import { problem, problemOf, sendProblem } from './problem';
+import { eventRoutes } from './routes/events';
+import { groupRoutes } from './routes/group';
+import { healthRoutes } from './routes/health';
+import { liveRoutes } from './routes/live';
+import { registryRoutes } from './routes/registry';
+import { siteRoutes } from './routes/sites';
+
+export interface AdminOptions {
+  readonly config: AdminConfig;
+  readonly operation: Operation;
+  readonly version: string;
+  readonly log: Logger;
+}
+
+/** The admin API, listening. */
+export interface AdminServer {
+  readonly address: string;
+  readonly port: number;
+  /** Ends open requests and streams. Idempotent. */
+  close(): Promise<void>;
+}
+
+/**
+ * Starts the admin API.
+ * @throws DsbcError DSBC_PORT_TAKEN; DSBC_CONFIG_INVALID if certificate or key can't be read
+ */
+export async function startAdmin(options: AdminOptions): Promise<AdminServer> {
+  const app = await buildAdmin(options);
+  const { address, port } = options.config;
+  try {
+    await app.listen({ host: address, port });
+  } catch (cause) {
+    await app.close();
+    throw new DsbcError('DSBC_PORT_TAKEN', `the admin API cannot listen on ${address} port ${port}`, {
+      cause,
+      details: { address, port, what: 'admin' },
+    });
+  }
+  const bound = app.server.address() as AddressInfo;
+  return { address: bound.address, port: bound.port, close: () => app.close() };
+}
+
+/** The application without a listener, for tests and the OpenAPI document. */
+export async function buildAdmin(options: AdminOptions): Promise<FastifyInstance> {
+  const { operation, config, log } = options;
+  const app: FastifyInstance = createFastify({
+    logger: false,
+    bodyLimit: 65_536,
+    // A page left open must not keep the process from ending.
+    forceCloseConnections: true,
+    ajv: { customOptions: { coerceTypes: true, removeAdditional: false } },
+    ...httpsOptions(config),
+  });
+  app.setErrorHandler((error, request, reply) => sendProblem(reply, problemOf(error, log, request)));
+  app.setNotFoundHandler((request, reply) =>
+    sendProblem(
+      reply,
+      problem(404, `There is nothing at ${request.method} ${request.url.split('?')[0] ?? ''}.`),
+    ),
+  );
+  app.addHook('onSend', async (_request, reply) => {
+    reply.headers({ 'x-content-type-options': 'nosniff', 'cache-control': 'no-store' });
+  });
+  await app.register(swagger, openapi(options));
+  // What is sent is JSON text already, made once for all listeners.
+  await app.register(sse, { serializer: (text: string) => text });
+  // The page holds no data: it asks for the token and then for the data.
+  app.get('/', { schema: { hide: true } }, (_request, reply) =>
+    reply
+      .headers({
+        'content-type': 'text/html; charset=utf-8',
+        'content-security-policy':
+          "default-src 'self'; style-src 'unsafe-inline'; script-src 'unsafe-inline'; frame-ancestors 'none'",
+      })
+      .send(PAGE),
+  );
+  await app.register(async (scope) => {
+    await guard(scope, config);
+    healthRoutes(scope, operation);
+    siteRoutes(scope, operation);
+    registryRoutes(scope, operation);
+    groupRoutes(scope, operation);
+    eventRoutes(scope, operation);
+    liveRoutes(scope, operation);
+    scope.get('/openapi.json', { schema: { hide: true } }, () => app.swagger());
+  });
+  await app.ready();
+  return app;
+}
+
+function openapi({ version, config }: AdminOptions): object {
+  return {
+    openapi: {
+      openapi: '3.1.0',
+      info: {
+        title: 'drachtio-dsbc admin API',
+        version,
+        description: 'Operates one instance of drachtio-dsbc.',
+      },
+      ...(config.token === undefined
+        ? {}
+        : {
+            components: { securitySchemes: { token: { type: 'http', scheme: 'bearer' } } },
+            security: [{ token: [] }],
+          }),
+    },
+  };
+}
+
+function httpsOptions(config: AdminConfig): { https?: { cert: Buffer; key: Buffer } } {
+  const { cert_file: certFile, key_file: keyFile } = config;
+  if (certFile === undefined || keyFile === undefined) return {};
+  try {
+    return { https: { cert: readFileSync(certFile), key: readFileSync(keyFile) } };
+  } catch (cause) {
+    const reason = types.isNativeError(cause) ? cause.message : String(cause);
+    throw new DsbcError(
+      'DSBC_CONFIG_INVALID',
+      `admin.cert_file or admin.key_file cannot be read: ${reason}`,
+      {
+        cause,
+        details: { path: 'admin', expected: 'PEM files', found: reason },
+      },
+    );
+  }
+}

@@ -1,0 +1,177 @@
+import { z } from 'zod';
+
+// What the API shows. The types are made from these schemas, and so are the OpenAPI document and the serializers:
+// what is not named here is not sent.
+
+const counts = z.record(z.string(), z.number()).describe('Counts by name.');
+
+export const readinessView = z.object({
+  status: z.enum(['ready', 'not_ready']),
+  reasons: z.array(z.string()).describe('Why it is not ready; empty if it is.'),
+});
+
+export const sipServerView = z.object({
+  name: z.string(),
+  server: z.string(),
+  address: z.string(),
+  port: z.number(),
+  state: z.string().describe('connecting, connected, lost or closed.'),
+});
+
+export const statusView = z.object({
+  instance: z.string(),
+  version: z.string(),
+  state: z.string(),
+  ready: z.boolean(),
+  reasons: z.array(z.string()),
+  uptime_s: z.number(),
+  in_flight: z.number().describe('Requests under way.'),
+  requests: counts.describe('Requests since start, by method.'),
+  sip_servers: z.array(sipServerView),
+  registry: z.object({ driver: z.string(), up: z.boolean() }),
+  log_lines_dropped: z.number(),
+});
+
+const operatorView = z.object({
+  state: z.enum(['active', 'maintenance', 'drain']),
+  by: z.string(),
+  at: z.string(),
+  why: z.string(),
+});
+
+export const nodeView = z.object({
+  uri: z.string(),
+  state: z.enum(['active', 'drain', 'maintenance', 'down']),
+  reason: z.string().describe('Why health says so; empty if there is nothing to say.'),
+  since_s: z.number().nullable().describe('Seconds in this state; null if not known.'),
+  last_code: z.number().nullable(),
+  latency_ms: z.number().nullable(),
+  operator: operatorView.nullable(),
+});
+
+export const siteView = z.object({
+  system: z.string(),
+  site: z.string(),
+  state: z.enum(['active', 'drain', 'maintenance', 'down']),
+  share_configured: z.number().describe('0 to 1.'),
+  share_now: z.number().describe('0 to 1, with sites that are out left out.'),
+  operator: operatorView.nullable(),
+  nodes: z.array(nodeView),
+  requests: counts.describe('Requests first sent here since start, by method.'),
+});
+
+export const sitesView = z.object({ sites: z.array(siteView) });
+
+export const operatorStates = ['active', 'maintenance', 'drain'] as const;
+
+/** An operator's order for a site, or one node of it. */
+export const siteOrder = z.strictObject({
+  state: z.enum(operatorStates),
+  node: z.string().optional().describe('URI of one node; absent: the whole site.'),
+  why: z.string().max(500).default(''),
+  by: z.string().max(100).default('api'),
+  force: z.boolean().default(false).describe('Also if it leaves the system without an active site.'),
+});
+
+export const registryView = z.object({
+  driver: z.string(),
+  up: z.boolean(),
+  lookups: counts,
+});
+
+export const lookupView = z.object({
+  kind: z.string(),
+  value: z.string(),
+  system: z.string(),
+  account: z.string().optional(),
+  site: z.string().optional(),
+  customer: z.string().optional(),
+  blocked: z.boolean().optional(),
+});
+
+export const customerView = z.object({
+  id: z.string(),
+  source: z.string(),
+  target: z.string(),
+  exported: z.boolean().describe('True: active in `target`.'),
+});
+
+export const customersView = z.object({ customers: z.array(customerView), more: z.boolean() });
+
+export const cacheView = z.object({
+  entries: z.number(),
+  loading: z.number(),
+  failing: z.boolean().describe('The last question to the registry failed.'),
+  events: counts,
+});
+
+const flowEnd = z.object({ address: z.string(), port: z.number() });
+
+export const flowView = z.object({
+  aor: z.string(),
+  contact: z.string(),
+  transport: z.string(),
+  remote: flowEnd,
+  entry: flowEnd,
+  expires_in_s: z.number(),
+  pinged: z.boolean(),
+  misses: z.number(),
+});
+
+export const flowsView = z.object({
+  bindings: z.number(),
+  flows: z.number(),
+  refused: z.number().describe('Registrations not taken in because the table was full.'),
+  pings: counts,
+  list: z.array(flowView),
+});
+
+export const peerView = z.object({
+  instance: z.string(),
+  site: z.string().optional(),
+  state: z.string(),
+  up: z.boolean(),
+  version: z.string().optional(),
+  /** Number of the process's start: another one means that it was restarted. */
+  incarnation: z.number().optional(),
+  active_links: z.number().optional(),
+  heard_ms_ago: z.number().nullable(),
+});
+
+export const groupView = z.object({
+  group: z.string(),
+  instance: z.string(),
+  state: z.string(),
+  term: z.number(),
+  priority: z.number(),
+  active_links: z.number(),
+  holds_vips: z.boolean(),
+  vips: z.array(z.string()),
+  conflict: z.boolean().describe('Another instance claims to be active too.'),
+  witness: z.string().describe('none, held, not_held or unknown.'),
+  peers: z.array(peerView),
+});
+
+export const handoverOrder = z.strictObject({
+  to: z.string().optional().describe('Instance that is to take over; absent: the best one.'),
+});
+
+export const reloadView = z.object({
+  applied: z.boolean(),
+  needs_restart: z.array(z.string()).describe('Changed sections that only a restart applies.'),
+});
+
+export type ReadinessView = z.infer<typeof readinessView>;
+export type StatusView = z.infer<typeof statusView>;
+export type SiteView = z.infer<typeof siteView>;
+export type NodeView = z.infer<typeof nodeView>;
+export type SiteOrder = z.infer<typeof siteOrder>;
+export type RegistryView = z.infer<typeof registryView>;
+export type LookupView = z.infer<typeof lookupView>;
+export type CustomerView = z.infer<typeof customerView>;
+export type CacheView = z.infer<typeof cacheView>;
+export type FlowView = z.infer<typeof flowView>;
+export type FlowsView = z.infer<typeof flowsView>;
+export type GroupView = z.infer<typeof groupView>;
+export type PeerView = z.infer<typeof peerView>;
+export type ReloadView = z.infer<typeof reloadView>;

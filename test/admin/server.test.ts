@@ -1,0 +1,320 @@
+import type { FastifyInstance } from 'fastify';
+import { createServer } from 'node:net';
+import { buildAdmin, startAdmin, type AdminServer } from '../../plugin/admin/server';
+import { DsbcError } from '../../plugin/errors';
+import { silentLogger } from '../../plugin/telemetry/logger';
+import { FakeOperation, groupView } from '../fixtures/operation';
+
+const TOKEN = 'a token of 16 and more';
+const loopback = { enabled: true, address: '127.0.0.1', port: 0 };
+
+describe('the admin API', () => {
+  let operation: FakeOperation;
+  let app: FastifyInstance;
+  const make = async (config: object = {}) => {
+    operation = new FakeOperation();
+    app = await buildAdmin({
+      config: { ...loopback, ...config },
+      operation,
+      version: '0.1.0',
+      log: silentLogger,
+    });
+  };
+  beforeEach(() => make());
+  afterEach(() => app.close());
+  const ask = async (
+    method: 'GET' | 'PUT' | 'POST' | 'DELETE',
+    url: string,
+    payload?: object,
+    headers: object = {},
+  ) => {
+    const response = await app.inject({
+      method,
+      url,
+      ...(payload === undefined ? {} : { payload }),
+      headers: { host: '127.0.0.1:8090', ...headers },
+    });
+    const isJson = /json/.test(String(response.headers['content-type']));
+    return {
+      status: response.statusCode,
+      type: String(response.headers['content-type']).split(';')[0],
+      body: isJson ? response.json() : response.body,
+    };
+  };
+
+  it('says that it lives, and whether it can serve and why not', async () => {
+    expect(await ask('GET', '/healthz')).toMatchObject({ status: 200, body: { status: 'ok' } });
+    expect(await ask('GET', '/readyz')).toMatchObject({
+      status: 200,
+      body: { status: 'ready', reasons: [] },
+    });
+    operation.ready = false;
+    expect(await ask('GET', '/readyz')).toMatchObject({
+      status: 503,
+      body: { status: 'not_ready', reasons: ['no SIP server is connected'] },
+    });
+  });
+
+  it('gives metrics, status, sites, registry, cache and flows', async () => {
+    expect(await ask('GET', '/metrics')).toMatchObject({ status: 200, body: 'dsbc_bindings 1\n' });
+    expect((await ask('GET', '/v1/status')).body).toEqual(operation.status());
+    expect((await ask('GET', '/v1/sites')).body).toEqual({ sites: operation.siteViews });
+    expect((await ask('GET', '/v1/registry')).body).toEqual(operation.registry());
+    expect((await ask('GET', '/v1/cache')).body).toEqual(operation.cache());
+    expect((await ask('GET', '/v1/flows')).body).toEqual(operation.flows(100, ''));
+    expect((await ask('GET', '/v1/flows?limit=5&search=nobody')).body).toMatchObject({ list: [] });
+  });
+
+  it('takes a site out and brings it back, with who and why', async () => {
+    const order = { state: 'maintenance', by: 'ada', why: 'update' };
+    expect(await ask('PUT', '/v1/sites/source/main/state', order)).toMatchObject({
+      status: 200,
+      body: { state: 'maintenance', operator: { by: 'ada', why: 'update' } },
+    });
+    expect(operation.orders).toEqual([{ system: 'source', name: 'main', force: false, ...order }]);
+    expect(await ask('PUT', '/v1/sites/source/a/state', { state: 'drain' })).toMatchObject({
+      status: 409,
+      type: 'application/problem+json',
+      body: { title: 'Conflict', detail: 'source would have no active site.' },
+    });
+    expect(await ask('PUT', '/v1/sites/source/nowhere/state', { state: 'drain' })).toMatchObject({
+      status: 404,
+    });
+  });
+
+  it.each([[{ state: 'asleep' }], [{}], [{ state: 'active', colour: 'red' }], [[]]])(
+    'refuses the order %j as a problem',
+    async (order) => {
+      const answer = await ask('PUT', '/v1/sites/source/main/state', order);
+      expect(answer).toMatchObject({ status: 400, type: 'application/problem+json', body: { status: 400 } });
+      expect(operation.orders).toEqual([]);
+    },
+  );
+
+  it('looks up an account, and says 404 where there is none', async () => {
+    expect((await ask('GET', '/v1/registry/account/1001')).body).toEqual({
+      kind: 'account',
+      value: '1001',
+      system: 'source',
+    });
+    expect(await ask('GET', '/v1/registry/account/4999')).toMatchObject({ status: 404 });
+    expect(await ask('GET', '/v1/registry/animal/1001')).toMatchObject({ status: 400 });
+  });
+
+  it('moves a customer and moves it back', async () => {
+    expect((await ask('GET', '/v1/customers')).body).toMatchObject({
+      customers: [{ id: 'c1' }],
+      more: false,
+    });
+    expect((await ask('PUT', '/v1/customers/c1/exported', { exported: true })).body).toMatchObject({
+      exported: true,
+    });
+    expect((await ask('PUT', '/v1/customers/c1/exported', { exported: false })).body).toMatchObject({
+      exported: false,
+    });
+    expect(await ask('PUT', '/v1/customers/c2/exported', { exported: true })).toMatchObject({ status: 404 });
+    expect(await ask('GET', '/v1/customers/c2')).toMatchObject({ status: 404 });
+  });
+
+  it('drops the cache', async () => {
+    expect(await ask('DELETE', '/v1/cache')).toMatchObject({ status: 200 });
+    expect(operation.orders).toEqual(['drop cache']);
+  });
+
+  it('says why a bad file was not loaded, and that nothing changed', async () => {
+    operation.reload = () => Promise.reject(new DsbcError('DSBC_CONFIG_INVALID', 'dsbc.yaml:3: no'));
+    expect(await ask('POST', '/v1/reload')).toMatchObject({
+      status: 422,
+      body: { code: 'DSBC_CONFIG_INVALID', detail: 'dsbc.yaml:3: no' },
+    });
+  });
+
+  it('shows the group and hands over, or says that there is none', async () => {
+    expect(await ask('GET', '/v1/ha')).toMatchObject({ status: 404 });
+    const handOver = jest.fn(() => Promise.resolve());
+    operation.group = { group: () => groupView, handOver };
+    expect((await ask('GET', '/v1/ha')).body).toEqual(groupView);
+    expect(await ask('POST', '/v1/ha/handover', { to: 'dsbc-2' })).toMatchObject({ status: 200 });
+    expect(handOver).toHaveBeenCalledWith('dsbc-2');
+  });
+
+  it.each([
+    ['applied', 200],
+    ['duplicate', 200],
+    ['ignored', 200],
+    ['invalid', 400],
+    ['failed', 503],
+  ] as const)('answers a provisioning event that was %s with %i', async (outcome, status) => {
+    const events: unknown[] = [];
+    operation.event = (event) => {
+      events.push(event);
+      return Promise.resolve({ outcome });
+    };
+    const event = { event_type: 'Account/New', variables: { i_event: 7 } };
+    expect(await ask('POST', '/espf/events', event)).toMatchObject({ status });
+    expect(events).toEqual([event]);
+  });
+
+  it('takes no events where there is nobody for them', async () => {
+    expect(await ask('POST', '/espf/events', {})).toMatchObject({ status: 404 });
+  });
+
+  it('keeps a fault of its own to the log', async () => {
+    operation.sites = () => {
+      throw new Error('secret path /etc/x');
+    };
+    const answer = await ask('GET', '/v1/sites');
+    expect(answer.status).toBe(500);
+    expect(JSON.stringify(answer.body)).not.toContain('/etc/x');
+  });
+
+  it('answers what is not there, too large or no JSON with a problem', async () => {
+    expect(await ask('GET', '/v2')).toMatchObject({ status: 404, type: 'application/problem+json' });
+    expect(
+      await ask('PUT', '/v1/sites/source/main/state', { state: 'active', why: 'x'.repeat(100_000) }),
+    ).toMatchObject({ status: 413 });
+    const broken = await app.inject({
+      method: 'POST',
+      url: '/espf/events',
+      headers: { host: 'localhost', 'content-type': 'application/json' },
+      payload: '{',
+    });
+    expect(broken.statusCode).toBe(400);
+    expect(broken.headers['content-type']).toMatch('application/problem+json');
+  });
+
+  it('describes itself as OpenAPI, every route of it', async () => {
+    const { body } = await ask('GET', '/openapi.json');
+    expect(body.openapi).toBe('3.1.0');
+    expect(Object.keys(body.paths).sort()).toEqual([
+      '/espf/events',
+      '/healthz',
+      '/metrics',
+      '/readyz',
+      '/v1/cache',
+      '/v1/customers',
+      '/v1/customers/{id}',
+      '/v1/customers/{id}/exported',
+      '/v1/flows',
+      '/v1/ha',
+      '/v1/ha/handover',
+      '/v1/live',
+      '/v1/registry',
+      '/v1/registry/{kind}/{value}',
+      '/v1/reload',
+      '/v1/sites',
+      '/v1/sites/{system}/{site}/state',
+      '/v1/status',
+    ]);
+    expect(body.paths['/v1/sites'].get.summary).toMatch(/sites/i);
+  });
+
+  describe('without a token, on loopback', () => {
+    it('refuses web pages: another origin, or a name that leads here', async () => {
+      expect(await ask('GET', '/v1/status', undefined, { host: 'evil.example' })).toMatchObject({
+        status: 403,
+      });
+      expect(await ask('DELETE', '/v1/cache', undefined, { origin: 'http://evil.example' })).toMatchObject({
+        status: 403,
+      });
+      expect(operation.orders).toEqual([]);
+      expect(
+        await ask('GET', '/v1/status', undefined, {
+          host: 'localhost:8090',
+          origin: 'http://localhost:8090',
+        }),
+      ).toMatchObject({ status: 200 });
+      expect(await ask('GET', '/v1/status', undefined, { host: '[::1]:8090' })).toMatchObject({
+        status: 200,
+      });
+    });
+  });
+
+  describe('with a token', () => {
+    beforeEach(async () => {
+      await app.close();
+      await make({ token: TOKEN });
+    });
+
+    it('answers nothing without it, but the page that asks for it', async () => {
+      const { paths } = app.swagger() as unknown as { paths: Record<string, Record<string, unknown>> };
+      for (const [path, methods] of Object.entries(paths))
+        for (const method of Object.keys(methods)) {
+          const url = path.replace(/\{\w+\}/g, 'x');
+          const answer = await ask(method.toUpperCase() as 'GET', url);
+          expect([path, method, answer.status]).toEqual([path, method, 401]);
+        }
+      expect(await ask('GET', '/openapi.json')).toMatchObject({
+        status: 401,
+        type: 'application/problem+json',
+      });
+      const page = await ask('GET', '/');
+      expect([page.status, page.type]).toEqual([200, 'text/html']);
+      expect(page.body).not.toContain('dsbc-1');
+    });
+
+    it('takes the right one and no other', async () => {
+      const bearer = (token: string) => ({ authorization: `Bearer ${token}` });
+      expect(await ask('GET', '/v1/status', undefined, bearer(TOKEN))).toMatchObject({ status: 200 });
+      expect(await ask('GET', '/v1/status', undefined, bearer(`${TOKEN}x`))).toMatchObject({ status: 401 });
+      const bare = await ask('GET', '/v1/status', undefined, { authorization: TOKEN });
+      expect([400, 401]).toContain(bare.status);
+      expect(
+        await ask('GET', '/v1/status', undefined, { ...bearer(TOKEN), host: 'dsbc.example:8090' }),
+      ).toMatchObject({ status: 200 });
+    });
+  });
+});
+
+describe('startAdmin', () => {
+  const servers: AdminServer[] = [];
+  afterEach(async () => {
+    for (const server of servers.splice(0)) await server.close();
+  });
+  const start = async (config: object = {}) => {
+    const server = await startAdmin({
+      config: { ...loopback, ...config },
+      operation: new FakeOperation(),
+      version: '0.1.0',
+      log: silentLogger,
+    });
+    servers.push(server);
+    return server;
+  };
+
+  it('streams what the page shows, and ends while somebody listens', async () => {
+    const server = await start();
+    const { port } = server;
+    const response = await fetch(`http://127.0.0.1:${port}/v1/live`, {
+      headers: { accept: 'text/event-stream' },
+    });
+    const reader = response.body!.getReader();
+    let text = '';
+    while ((text.match(/\n\n/g) ?? []).length < 2)
+      text += new TextDecoder().decode((await reader.read()).value);
+    const [event] = text.split('\n\n');
+    expect(JSON.parse(event!.replace(/^data: ?/, ''))).toMatchObject({
+      status: { instance: 'dsbc-1' },
+      sites: [{ site: 'main' }, {}],
+    });
+    const begin = Date.now();
+    await server.close();
+    expect(Date.now() - begin).toBeLessThan(2000);
+    await reader.cancel().catch(() => undefined);
+  });
+
+  it('says that its port is taken', async () => {
+    const blocker = createServer();
+    const port = await new Promise<number>((done) =>
+      blocker.listen(0, '127.0.0.1', () => done((blocker.address() as { port: number }).port)),
+    );
+    await expect(start({ port })).rejects.toMatchObject({ code: 'DSBC_PORT_TAKEN', details: { port } });
+    await new Promise((done) => blocker.close(done));
+  });
+
+  it('says that a certificate cannot be read', async () => {
+    await expect(start({ cert_file: '/nowhere.pem', key_file: '/nowhere.pem' })).rejects.toMatchObject({
+      code: 'DSBC_CONFIG_INVALID',
+    });
+  });
+});
