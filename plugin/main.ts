@@ -1,4 +1,5 @@
 import { randomUUID } from 'node:crypto';
+import { join } from 'node:path';
 import { isDeepStrictEqual } from 'node:util';
 import { Admission } from './admission/admission';
 import { parseConfig } from './config/config';
@@ -6,11 +7,14 @@ import type { Config, ConfigInput } from './config/types';
 import { countAttempt, countRequest } from './dispatch/count';
 import { Lessons } from './dispatch/lessons';
 import { ping, probe, type OwnRequestsParts } from './dispatch/own-requests';
-import { RelayDesk } from './dispatch/relay-desk';
 import { DsbcError } from './errors';
+import { createGroup, type Group } from './ha/group';
+import type { WitnessStore } from './ha/ports';
+import { settingsOf } from './ha/settings';
 import { Hooks, type Hook, type HookName, type HookOptions, type HookSet } from './hooks';
 import { wrapSrf, type SharedLink } from './link/create-link';
 import type { SipLink } from './link/sip-link';
+import { startNative } from './native';
 import { BindingTable } from './nat/bindings';
 import { FlowTokens } from './nat/flow-token';
 import { Keepalive } from './nat/keepalive';
@@ -18,10 +22,7 @@ import { Pipeline, type Settings } from './pipeline';
 import { createLookupCache, type LookupCache } from './registry/cache';
 import { openRegistry } from './registry/open';
 import type { Registry } from './registry/registry';
-import { CancelInjector } from './relay/cancel-injector';
-import { InProgress } from './relay/in-progress';
-import { ProxyRelay } from './relay/proxy';
-import { Refuser } from './relay/refuser';
+import { Carrier } from './relay/carrier';
 import type { AttemptRecord } from './relay/relay';
 import { ChallengeMemory } from './routing/challenges';
 import { Health, type ProbeTarget } from './routing/health';
@@ -79,17 +80,16 @@ export class Dsbc {
   readonly #options: DsbcOptions;
   readonly #ownLog: Log | undefined;
   readonly #shared: SharedLink | undefined;
-  readonly #cancels: CancelInjector;
-  readonly #proxy: ProxyRelay;
-  readonly #inProgress = new InProgress();
   readonly #now = monotonicClock;
   readonly #endings: (() => void)[] = [];
+  readonly #fatalListeners: ((error: unknown) => void)[] = [];
   #settings: Settings;
   #tokens: FlowTokens;
   #keepalive: Keepalive | undefined;
   #registry: Registry | undefined;
   #cache: LookupCache | undefined;
-  #refuser: Refuser | undefined;
+  #carrier: Carrier | undefined;
+  #group: Group | undefined;
   #state: DsbcState = 'new';
   #routesItself = false;
   #starting: Promise<void> | undefined;
@@ -108,7 +108,11 @@ export class Dsbc {
       this.metrics.add('dsbc_hook_failures_total', { hook, reason });
     });
     this.hooks.addAll(options.hooks ?? {});
-    this.admission = new Admission(config.limits, this.#now);
+    this.admission = new Admission(
+      config.limits,
+      this.#now,
+      () => this.#group === undefined || this.#group.servingTerm() !== 0,
+    );
     this.bindings = new BindingTable({ maxBindings: config.nat.max_bindings, now: this.#now });
     this.servers = new SipServers({ config, tokens: () => this.#tokens, log: this.log });
     this.health = new Health({
@@ -120,9 +124,6 @@ export class Dsbc {
       onChange: () => this.states.changed(),
     });
     this.states = new SiteStates(this.#settings.snapshot, (server, key) => this.health.isDown(server, key));
-    this.#cancels = new CancelInjector(this.log);
-    const observer = { attemptEnded: (attempt: AttemptRecord) => this.#attemptEnded(attempt) };
-    this.#proxy = new ProxyRelay({ log: this.log, now: this.#now, observer, cancels: this.#cancels });
     this.#shared = options.srf === undefined ? undefined : this.#share(options.srf);
   }
 
@@ -150,6 +151,11 @@ export class Dsbc {
 
   get keepalive(): Keepalive | undefined {
     return this.#keepalive;
+  }
+
+  /** The group that shares the VIP, if the configuration has one. */
+  get group(): Group | undefined {
+    return this.#group;
   }
 
   /** True when requests can be served: started, and at least one SIP server connected. */
@@ -200,7 +206,8 @@ export class Dsbc {
       throw error;
     }
     this.#state = 'running';
-    this.setActive(true);
+    // In a group the one that has the addresses serves, and says so.
+    if (this.#group === undefined) this.setActive(true);
     const { config } = this.#settings;
     this.log.info(
       { servers: config.sip_servers.map(({ name, entry }) => `${name} ${entry.address}:${entry.port}`) },
@@ -210,7 +217,7 @@ export class Dsbc {
 
   async #open(): Promise<void> {
     const { config } = this.#settings;
-    const registry = this.#options.registry ?? (await openRegistry(config.registry, this.log));
+    const registry = this.#options.registry ?? (await openRegistry(config.registry, { log: this.log }));
     this.#registry = registry;
     const cache = createLookupCache({ load: registry, clock: this.#now, options: cacheOptions(config) });
     this.#cache = cache;
@@ -218,8 +225,12 @@ export class Dsbc {
     this.#endings.push(registry.onDecision((decisions) => this.states.decide(decisions)));
     this.states.decide(await registry.listDecisions());
 
-    this.#refuser = await Refuser.open(this.log);
-    const pipeline = this.#pipeline(cache, this.#refuser);
+    this.#carrier = await Carrier.open({
+      log: this.log,
+      now: this.#now,
+      observer: { attemptEnded: (attempt) => this.#attemptEnded(attempt) },
+    });
+    const pipeline = this.#pipeline(cache, this.#carrier);
     const prepare = (link: SipLink): void => {
       link.onRequest((request) => pipeline.handle(request));
       link.onState((state) => this.#linkChanged(link, state));
@@ -244,6 +255,52 @@ export class Dsbc {
     });
     this.#keepalive.start();
     this.health.watch(this.#probeTargets(config), config.health);
+    if (config.ha !== undefined) await this.#join(config.ha, registry);
+  }
+
+  /** Joins the group that shares the VIP: from now on it says when this instance serves. */
+  async #join(ha: NonNullable<Config['ha']>, registry: Registry): Promise<void> {
+    const { log } = this;
+    const driver = ha.vip_driver === 'auto' ? startNative('auto', log).running : ha.vip_driver;
+    const network = driver === 'native' ? 'native-network.js' : 'iproute2-network.js';
+    const group = createGroup({
+      settings: settingsOf(ha, this.#settings.config.instance),
+      networkModule: join(__dirname, 'network', network),
+      ...(hasLeases(registry) ? { witness: registry.leases } : {}),
+      log,
+      // New requests are met with silence: their retransmission finds the instance that takes over.
+      quiesce: async (limitMs) => {
+        this.admission.setMode('standby');
+        await this.admission.idle(limitMs);
+      },
+    });
+    this.#group = group;
+    this.admission.setMode('standby');
+    group.on('active', () => this.setActive(true));
+    group.on('standby', () => this.setActive(false));
+    // A hand-over that came to nothing: service goes on.
+    group.on('state', ({ to }) => {
+      if (to === 'ACTIVE') this.setActive(true);
+    });
+    group.on('failed', (error) => this.#fatal(error));
+    await group.start();
+    this.#tellGroup();
+  }
+
+  /** Tells the group whether calls can be served here at all. */
+  #tellGroup(): void {
+    const links = [...this.servers.links.values()];
+    this.#group?.setSipHealthy(links.length > 0 && links.every((link) => link.state === 'connected'));
+  }
+
+  /** Calls back when the program can't go on and must end, so that a supervisor starts it anew. */
+  onFatal(listener: (error: unknown) => void): void {
+    this.#fatalListeners.push(listener);
+  }
+
+  #fatal(error: unknown): void {
+    this.log.error({ err: error }, 'this instance cannot go on');
+    for (const listener of this.#fatalListeners) listener(error);
   }
 
   /**
@@ -251,7 +308,7 @@ export class Dsbc {
    * `start` calls it.
    */
   setActive(active: boolean): void {
-    if (this.#state !== 'running') return;
+    if (this.#state !== 'running' && this.#state !== 'starting') return;
     this.admission.setMode(active ? 'serving' : 'standby');
     this.health.setActive(active);
     this.#keepalive?.setActive(active && this.#settings.config.nat.keepalive.enabled);
@@ -273,6 +330,10 @@ export class Dsbc {
     // A start under way ends first, whatever it ends with: what it opened is known then.
     await this.#starting?.catch(() => undefined);
     if (this.#state === 'running') {
+      // While another instance can take over, it does so before anything is refused here.
+      await this.#group
+        ?.leave()
+        .catch((error: unknown) => this.log.warn({ err: error }, 'left the group without a hand-over'));
       this.#state = 'stopping';
       if (!(await this.drain())) this.log.warn({ inFlight: this.admission.inFlight }, 'drain time is over');
     }
@@ -285,11 +346,12 @@ export class Dsbc {
   async #close(): Promise<void> {
     this.health.stop();
     this.#keepalive?.stop();
+    await this.#group?.close();
+    this.#group = undefined;
     for (const end of this.#endings.splice(0)) end();
     await this.servers.stop();
-    this.#cancels.close();
-    await this.#refuser?.close();
-    this.#refuser = undefined;
+    await this.#carrier?.close();
+    this.#carrier = undefined;
     if (this.#options.registry === undefined) await this.#registry?.close();
     this.#registry = undefined;
   }
@@ -327,13 +389,11 @@ export class Dsbc {
     return { needsRestart };
   }
 
-  #pipeline(registry: LookupCache, refuser: Refuser): Pipeline {
+  #pipeline(registry: LookupCache, relays: Carrier): Pipeline {
     const { log } = this;
     const now = this.#now;
     const challenges = new ChallengeMemory(now);
     const recentSites = new RecentSites(now);
-    const observer = { attemptEnded: (attempt: AttemptRecord) => this.#attemptEnded(attempt) };
-    const inProgress = this.#inProgress;
     return new Pipeline({
       settings: () => this.#settings,
       states: (server) => this.states.of(server),
@@ -345,7 +405,7 @@ export class Dsbc {
       lessons: new Lessons({ challenges, recentSites, bindings: this.bindings, log }),
       tokens: () => this.#tokens,
       linkOf: (entry) => this.servers.linkOf(entry),
-      relays: new RelayDesk({ log, now, observer, proxy: this.#proxy, refuser, inProgress }),
+      relays,
       observer: { requestEnded: (record) => countRequest(this.metrics, record) },
       log,
       now,
@@ -374,6 +434,7 @@ export class Dsbc {
     this.metrics.set('dsbc_sip_server_up', { server: link.name }, state === 'connected' ? 1 : 0);
     if (state === 'lost') this.metrics.add('dsbc_sip_server_losses_total', { server: link.name });
     const line = { server: link.name, state };
+    this.#tellGroup();
     if (state === 'lost') this.log.error(line, 'SIP server lost');
     else this.log.info(line, 'SIP server');
   }
@@ -400,6 +461,9 @@ export class Dsbc {
     return names.flatMap((server) => nodes.map((destination) => ({ server, destination })));
   }
 }
+
+const hasLeases = (registry: Registry): registry is Registry & { readonly leases: WitnessStore } =>
+  'leases' in registry;
 
 const hookDefaults = ({ hooks }: Config): { timeoutMs: number; onError: 'skip' | 'fail' } => ({
   timeoutMs: hooks.timeout_ms,

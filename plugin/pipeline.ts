@@ -67,6 +67,8 @@ interface Call {
   readonly settings: Settings;
   readonly source: Source;
   readonly context: Omit<HookContext, 'signal'>;
+  /** The SIP server goes on with it by itself. */
+  isHandedOn: boolean;
 }
 
 /** Ends a request's way early, with an answer. */
@@ -106,7 +108,7 @@ export class Pipeline {
     } catch (error) {
       await this.#failed(call, error);
     } finally {
-      admission.leave();
+      admission.leave(call.isHandedOn);
       record.milliseconds = now() - start;
       this.#ended(call);
     }
@@ -133,7 +135,7 @@ export class Pipeline {
       server: request.link.name,
       notes: new Map<string, unknown>(),
     };
-    return { request, record, settings, source, context };
+    return { request, record, settings, source, context, isHandedOn: false };
   }
 
   /** The way of a request that was let in. */
@@ -273,7 +275,7 @@ export class Pipeline {
   /** Lets a relay carry the request, attempt after attempt, and learns from what comes back. */
   async #carry(call: Call, decision: CarriedDecision, facts: OrderFacts): Promise<void> {
     const { request, record, settings } = call;
-    const { relays, linkOf, tokens, lessons, log } = this.#parts;
+    const { relays, admission, linkOf, tokens, lessons, log } = this.#parts;
     // The caller hung up while we were asking; the server has answered it.
     if (request.cancelled) {
       record.ending = 'cancelled';
@@ -287,6 +289,10 @@ export class Pipeline {
         { id: record.id, callId: record.callId, bytes: oversize, mtu: settings.config.mtu },
         'too long for UDP',
       );
+    }
+    if (order.relay === 'proxy') {
+      call.isHandedOn = true;
+      admission.handOn();
     }
     const result = await relays.carry(request, {
       ...order,

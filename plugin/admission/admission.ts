@@ -23,13 +23,18 @@ const SUSPICIOUS = new Set([400, 403, 404, 414, 416, 420, 481, 482, 483]);
  */
 export class Admission {
   readonly #sources: SourceLimits;
+  readonly #isServing: () => boolean;
   #limits: LimitsConfig;
   #exempt: AddressTable<true>;
   #mode: ServiceMode = 'serving';
   #inFlight = 0;
+  /** Of these, the ones that a SIP server goes on with by itself: their end is not ours to wait for. */
+  #handedOn = 0;
   #idle: (() => void)[] = [];
 
-  constructor(limits: LimitsConfig, now: MonotonicClock) {
+  /** @param isServing asked at each request, since a process that just woke up has heard nothing yet */
+  constructor(limits: LimitsConfig, now: MonotonicClock, isServing: () => boolean = () => true) {
+    this.#isServing = isServing;
     this.#limits = limits;
     this.#sources = new SourceLimits(limits.per_source, now);
     this.#exempt = exemptTable(limits);
@@ -60,6 +65,7 @@ export class Admission {
   /** Lets a request in, which then must `leave` once; or says why not. */
   enter(address: string, role: Role): Refusal | undefined {
     if (this.#mode !== 'serving') return this.#mode;
+    if (!this.#isServing()) return 'standby';
     if (this.#inFlight >= this.#limits.max_in_flight) return 'too_many';
     if (this.#isLimited(address, role)) {
       const verdict = this.#sources.take(address);
@@ -69,9 +75,21 @@ export class Admission {
     return undefined;
   }
 
-  leave(): void {
+  /** A request that was let in is the SIP server's from now on: it is proxied, and would survive our end. */
+  handOn(): void {
+    this.#handedOn++;
+    this.#tellIdle();
+  }
+
+  /** @param wasHandedOn `handOn` was called for it */
+  leave(wasHandedOn = false): void {
     this.#inFlight--;
-    if (this.#inFlight > 0) return;
+    if (wasHandedOn) this.#handedOn--;
+    this.#tellIdle();
+  }
+
+  #tellIdle(): void {
+    if (this.#inFlight > this.#handedOn) return;
     for (const resolve of this.#idle.splice(0)) resolve();
   }
 
@@ -88,16 +106,19 @@ export class Admission {
     return false;
   }
 
-  /** Resolves when nothing is under way, at the latest after so many milliseconds; false if something still is. */
+  /**
+   * Resolves when nothing is under way that our end would cut off, at the latest after so many milliseconds; false if
+   * something still is.
+   */
   async idle(timeoutMs: number): Promise<boolean> {
-    if (this.#inFlight === 0) return true;
+    if (this.#inFlight === this.#handedOn) return true;
     let timer: NodeJS.Timeout | undefined;
     await new Promise<void>((resolve) => {
       this.#idle.push(resolve);
       timer = setTimeout(resolve, timeoutMs);
     });
     clearTimeout(timer);
-    return this.#inFlight === 0;
+    return this.#inFlight === this.#handedOn;
   }
 
   #isLimited(address: string, role: Role): boolean {

@@ -2,10 +2,10 @@ import type { Config } from '../config/types';
 import type { HeaderLine, InboundRequest, SipLink } from '../link/sip-link';
 import type { FlowTokens } from '../nat/flow-token';
 import { isStream, type Flow } from '../nat/flow';
+import type { CarryOrder } from '../relay/carrier';
 import type { FailoverLimits, RelayTarget } from '../relay/relay';
 import type { DispatchDecision, OutboundDecision, ToFlowDecision } from '../routing/decision';
 import { flowOf, pathFor } from './flows';
-import type { RelayOrder } from './relays';
 
 export type CarriedDecision = DispatchDecision | OutboundDecision | ToFlowDecision;
 
@@ -23,7 +23,7 @@ export interface OrderFacts {
   readonly remove: readonly string[];
 }
 
-type OrderShape = Omit<RelayOrder, 'onAnswer' | 'beforeAnswer'>;
+type OrderShape = Omit<CarryOrder, 'onAnswer' | 'beforeAnswer'>;
 
 /** An order, and what about it should be noticed. */
 export interface Ordered {
@@ -91,9 +91,7 @@ function toSite(
         add,
         ...(path === undefined ? {} : { path }),
       },
-      ...(decision.onPath && isFar
-        ? { recordRouteUser: tokens.issue(flowOf(request)), far: 'caller' as const }
-        : {}),
+      ...(decision.onPath && isFar ? { recordRouteUser: tokens.issue(flowOf(request)) } : {}),
     },
     oversize: isOver && overUdp ? size : undefined,
   };
@@ -141,7 +139,7 @@ function toEndpoint(
       entry: flow.entry,
       existingFlow: isStream(flow.transport),
       ...(link === undefined ? {} : { link }),
-      ...(decision.onPath ? { recordRouteUser: decision.flow, far: 'callee' as const } : {}),
+      ...(decision.onPath ? { recordRouteUser: decision.flow } : {}),
     },
     oversize: undefined,
   };

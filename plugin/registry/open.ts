@@ -9,12 +9,15 @@ import type { Registry } from './registry';
  * Opens the registry that the configuration names.
  * @throws DsbcError DSBC_REGISTRY_DAMAGED or DSBC_REGISTRY_UNAVAILABLE
  */
-export async function openRegistry(config: RegistryConfig, log: Logger): Promise<Registry> {
+export async function openRegistry(
+  config: RegistryConfig,
+  options: { readonly log?: Logger } = {},
+): Promise<Registry> {
   switch (config.driver) {
     case 'memory':
-      return createMemoryRegistry({ log });
+      return createMemoryRegistry(options);
     case 'lmdb':
-      return openLmdbRegistry({ path: config.path, pollMs: config.changes_poll_ms, log });
+      return openLmdbRegistry({ path: config.path, pollMs: config.changes_poll_ms, ...options });
     case 'cassandra':
       throw new DsbcError('DSBC_REGISTRY_UNAVAILABLE', 'the Cassandra driver is not part of this build');
   }

@@ -131,6 +131,31 @@ describe('Admission', () => {
     expect(await idle).toBe(true);
   });
 
+  it('does not wait for what the SIP server goes on with by itself', async () => {
+    const admission = new Admission(limits(), () => 0);
+    admission.enter(OFFICE, 'site');
+    const idle = admission.idle(10_000);
+    admission.handOn();
+    expect(await idle).toBe(true);
+    expect(admission.inFlight).toBe(1);
+    admission.leave(true);
+    expect(admission.inFlight).toBe(0);
+    admission.enter(OFFICE, 'site');
+    expect(await admission.idle(10)).toBe(false);
+  });
+
+  it('asks at each request whether this instance still serves', () => {
+    let serves = true;
+    const admission = new Admission(
+      limits(),
+      () => 0,
+      () => serves,
+    );
+    expect(admission.enter(OFFICE, 'site')).toBeUndefined();
+    serves = false;
+    expect(admission.enter(OFFICE, 'site')).toBe('standby');
+  });
+
   it('keeps count of no more sources than it may', () => {
     const admission = new Admission(
       limits({ per_source: { max_sources: 100, burst: 1, requests_per_s: 1 } }),
