@@ -44,7 +44,7 @@ export class LinkMonitor {
         return;
       }
       case 'foreign-arp':
-        this.log.warn(
+        this.log.debug(
           { address: event.address, interface: event.interface, hardware: event.hardware },
           'another machine announces an address of the group',
         );

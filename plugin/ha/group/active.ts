@@ -108,9 +108,10 @@ export function betterDueAt(turn: Turn): number {
 /** Somebody else announced our addresses: say again whose they are, at most once per heartbeat. */
 export function onForeignArp(turn: Turn): void {
   const { state, now, config } = turn;
+  if (!state.holding) return;
   const { lastForeignArpAt } = state;
   state.lastForeignArpAt = now;
-  if (!state.holding || now - lastForeignArpAt < config.timing.heartbeat) return;
+  if (now - lastForeignArpAt < config.timing.heartbeat) return;
   state.announceAt = config.timing.announce.map((delay) => now + delay);
 }
 
