@@ -17,9 +17,9 @@ const becomes = (
 /** Watches who holds the VIP until it is told to stop; more than one at once is written down. */
 function watchHolders(lab: HaLab): { stop: () => Promise<readonly string[]> } {
   const doubles: string[] = [];
-  let running = true;
+  const stopped = new AbortController();
   const done = (async () => {
-    while (running) {
+    while (!stopped.signal.aborted) {
       const held = await Promise.all(lab.instances.map((each) => each.host.holds(VIP)));
       if (held.filter(Boolean).length > 1) doubles.push(String(now()));
       await pause(10);
@@ -27,7 +27,7 @@ function watchHolders(lab: HaLab): { stop: () => Promise<readonly string[]> } {
   })();
   return {
     stop: async () => {
-      running = false;
+      stopped.abort();
       await done;
       return doubles;
     },
