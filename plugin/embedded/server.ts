@@ -164,7 +164,7 @@ class Server implements EmbeddedServer {
         send: (outgoing, flow, user) => this.#transactions.send(outgoing, flow, user),
         sendStray: send,
       }),
-      seal,
+      { seal, flowOfToken: this.#flowOfToken },
     );
     this.#own = new OwnRequests({
       flowTo: (hop, wish) => finder.toHop(hop, wish),

@@ -1,7 +1,7 @@
 import type { TokenFlow } from '../../plugin/embedded';
 import { FakeClock } from './fake-clock';
 import { openLab, type Lab } from './lab';
-import { answerTo, pause, requestOf, TcpPeer, until } from './sip-peer';
+import { answerTo, pause, requestOf, TcpPeer, UdpPeer, until } from './sip-peer';
 
 describe('a dialog on path', () => {
   let lab: Lab;
@@ -48,7 +48,7 @@ describe('a dialog on path', () => {
     await open(routeKeys);
     const site = lab.sites[0]!;
     const route = await call('dialog-1');
-    expect(route).toMatch(/^<sip:127\.0\.0\.1:\d+;lr;dsbc=[\w-]{16}>$/);
+    expect(route).toMatch(/^<sip:127\.0\.0\.1:\d+;lr;dsbc=n[\w-]{16}>$/);
     lab.phone.send(inside('ACK', 'dialog-1', route), lab.us);
     lab.phone.send(inside('BYE', 'dialog-1', route), lab.us);
     await until(() =>
@@ -82,7 +82,7 @@ describe('a dialog on path', () => {
     site.received.length = 0;
     lab.phone.received.length = 0;
     const plain = `<sip:127.0.0.1:${lab.us.port};lr>`;
-    const forged = route.replace(/dsbc=.{4}/, 'dsbc=AAAA');
+    const forged = route.replace(/dsbc=n.{4}/, 'dsbc=nAAAA');
     lab.phone.send(inside('BYE', 'dialog-2', plain), lab.us);
     lab.phone.send(inside('BYE', 'dialog-2', forged), lab.us);
     lab.phone.send(inside('BYE', 'another-call', route), lab.us);
@@ -144,12 +144,56 @@ describe('a dialog on path', () => {
     await until(() => site.received.some(({ method }) => method === 'INFO'));
   });
 
+  /** A call over TCP; gives the Route for requests of the site inside it. */
+  const streamCall = async (peer: TcpPeer, callId: string): Promise<string> => {
+    const site = lab.sites[0]!;
+    site.answerWith(200, [`Contact: <sip:1002@${site.host}>`]);
+    peer.send(requestOf('INVITE', 'sip:1002@example.com', '192.0.2.33:5060', { callId, transport: 'TCP' }));
+    await until(() => peer.data.includes('SIP/2.0 200'));
+    return site.received[0]!.list('record-route').join(', ');
+  };
+
+  it('gives each side a Route by its own transport', async () => {
+    await open(routeKeys, 'token');
+    const peer = await TcpPeer.open(lab.us);
+    flow = { entry: lab.us, transport: 'tcp', address: '127.0.0.1', port: peer.socket.localPort! };
+    // The site's requests meet the first Route first, the caller's the last (RFC 3261 §12.1).
+    const [toSite, toCaller, ...more] = (await streamCall(peer, 'dialog-8')).split(', ');
+    expect(toSite).toMatch(/^<sip:token@127\.0\.0\.1:\d+;lr;dsbc=r/);
+    expect(toCaller).toMatch(/^<sip:token@127\.0\.0\.1:\d+;transport=tcp;lr;dsbc=r/);
+    expect(more).toEqual([]);
+    const site = lab.sites[0]!;
+    const bye = requestOf('BYE', `sip:1002@${site.host}`, '192.0.2.33:5060', {
+      callId: 'dialog-8',
+      toTag: 'peer',
+      transport: 'TCP',
+      lines: [`Route: ${toCaller!}, ${toSite!}`],
+    });
+    peer.send(bye);
+    await until(() => site.received.some(({ method }) => method === 'BYE'));
+    expect(site.received.at(-1)?.get('route')).toBeUndefined();
+    peer.close();
+  });
+
+  it('goes away from the phone although its NAT has given it another port', async () => {
+    await open(routeKeys, 'token');
+    flow = { entry: lab.us, transport: 'udp', address: '127.0.0.1', port: lab.phone.port };
+    const route = await call('dialog-9');
+    const moved = await UdpPeer.open();
+    const site = lab.sites[0]!;
+    site.answerWith(200);
+    moved.send(inside('BYE', 'dialog-9', route), lab.us);
+    await until(() => moved.received.some(({ status }) => status === 200));
+    expect(site.received.at(-1)?.method).toBe('BYE');
+    await moved.close();
+  });
+
   it('answers 403 to a token that is not ours, 430 when its stream is gone', async () => {
     await open(routeKeys, 'token');
     const site = lab.sites[0]!;
     const peer = await TcpPeer.open(lab.us);
     flow = { entry: lab.us, transport: 'tcp', address: '127.0.0.1', port: peer.socket.localPort! };
-    const route = await call('dialog-6');
+    const route = await streamCall(peer, 'dialog-6');
     site.onMessage = undefined;
     site.received.length = 0;
     const bye = (with_: string): string =>
@@ -160,11 +204,11 @@ describe('a dialog on path', () => {
         lines: [`Route: ${with_}`],
       });
     site.send(bye(route), lab.us);
-    await until(() => peer.data.startsWith('BYE'));
+    await until(() => peer.data.includes('BYE sip:1001@192.0.2.33'));
     peer.close();
     await until(() => lab.server.counts().connections === 0);
     site.send(bye(route), lab.us);
-    site.send(bye(route.replace('token', 'forged')), lab.us);
+    site.send(bye(route.replaceAll('token', 'forged')), lab.us);
     await until(() => site.received.length === 2);
     expect(site.received.map(({ status }) => status).sort()).toEqual([403, 430]);
   });

@@ -5,6 +5,8 @@ import type { Application } from '../control/application';
 import { milliseconds, parseCommandMessage, type Command, type CommandMessage } from '../control/command';
 import { metaTokens } from '../control/meta';
 import type { DialogSeal } from '../proxy/dialog-seal';
+import type { RouteMark } from '../proxy/forwarding';
+import type { FlowOfToken } from '../proxy/in-dialog';
 import {
   ProxySearch,
   type SearchEnvironment,
@@ -16,6 +18,9 @@ import type { Inbound } from '../wire/inbound';
 import { messageText } from '../wire/text';
 import type { ApplicationRequests } from './application-requests';
 import type { PendingRequest } from './pending-request';
+
+const sameFlow = (a: Flow, b: Flow): boolean =>
+  a.transport === b.transport && a.address === b.address && a.port === b.port;
 
 /** What a search needs, for a request that came by this flow. */
 export type SearchEnvironmentFor = (
@@ -38,11 +43,17 @@ export class ProxyCommand {
   readonly #requests: ApplicationRequests;
   readonly #environment: SearchEnvironmentFor;
   readonly #seal: DialogSeal;
+  readonly #flowOfToken: FlowOfToken;
 
-  constructor(requests: ApplicationRequests, environment: SearchEnvironmentFor, seal: DialogSeal) {
+  constructor(
+    requests: ApplicationRequests,
+    environment: SearchEnvironmentFor,
+    dialogs: { readonly seal: DialogSeal; readonly flowOfToken: FlowOfToken },
+  ) {
     this.#requests = requests;
     this.#environment = environment;
-    this.#seal = seal;
+    this.#seal = dialogs.seal;
+    this.#flowOfToken = dialogs.flowOfToken;
   }
 
   run(command: Command, application: Application): void {
@@ -64,7 +75,7 @@ export class ProxyCommand {
         entry: parsed.orders.get('entry'),
         existingOnly: parsed.orders.has('existing-flow'),
       });
-      const options = this.#options(command.tokens, parsed, request.message);
+      const options = this.#options(command.tokens, parsed, request);
       pending.search = new ProxySearch(pending.transaction, request, options, environment, report);
       this.#requests.proxied(pending);
       if (full !== 'fullResponse') application.reply(command.id, 'OK|done');
@@ -72,7 +83,7 @@ export class ProxyCommand {
     }
   }
 
-  #options(tokens: readonly string[], given: CommandMessage, request: SipMessage): SearchOptions {
+  #options(tokens: readonly string[], given: CommandMessage, request: Inbound): SearchOptions {
     const [, remain, , follow, forking, provisional, final, ...targets] = tokens;
     const { orders } = given;
     const failover = orders.get('failover');
@@ -87,11 +98,16 @@ export class ProxyCommand {
         removed: new Set(removed.filter((key) => key !== '' && !KEPT.has(key))),
       },
       recordRoute:
-        remain === 'remainInDialog'
-          ? { user: orders.get('record-route-user'), seal: this.#seal.seal(request) }
-          : undefined,
+        remain === 'remainInDialog' ? this.#routeMark(request, orders.get('record-route-user')) : undefined,
       failover: failover === undefined ? undefined : statusList(failover),
     };
+  }
+
+  /** The token names the flow the request came by, or else the called side's. */
+  #routeMark(request: Inbound, user: string | undefined): RouteMark {
+    const flow = user === undefined ? undefined : this.#flowOfToken(user);
+    const tokenOf = flow && (sameFlow(flow, request.flow) ? 'caller' : 'callee');
+    return { user, seal: this.#seal.seal(request.message, tokenOf) };
   }
 
   #report(

@@ -59,19 +59,31 @@ export function forwardedHeaders(request: SipMessage, orders: HeaderOrders, self
   return applyHeaders(withOneHopLess(kept, request.maxForwards), orders.given);
 }
 
-/** Our Record-Route, or Path for a REGISTER (RFC 3327). */
-export function routeLine(
-  method: string,
-  flow: Flow,
-  mark: { readonly user: string | undefined; readonly seal: string },
-): Header {
-  const { entry } = flow;
-  const user = mark.user === undefined || mark.user === '' ? '' : `${mark.user}@`;
-  const transport = flow.transport === 'udp' ? '' : `;transport=${flow.transport}`;
-  const uri = `<sip:${user}${hostPort(entry.address, entry.port)}${transport};lr`;
-  return method === 'REGISTER'
-    ? { name: 'Path', key: 'path', value: `${uri}>` }
-    : { name: 'Record-Route', key: 'record-route', value: `${uri};${SEAL_PARAMETER}=${mark.seal}>` };
+/** What our Record-Route carries. */
+export interface RouteMark {
+  readonly user: string | undefined;
+  readonly seal: string;
+}
+
+/**
+ * Our Record-Route, or Path for a REGISTER (RFC 3327). A request that leaves by another transport or entry address than it
+ * came by gets two (RFC 5658 §6), since each side has to find us where it can reach us.
+ */
+export function routeLines(method: string, from: Flow, to: Flow, mark: RouteMark): readonly Header[] {
+  if (method === 'REGISTER') return [{ name: 'Path', key: 'path', value: `<${ownRoute(to, mark.user)}>` }];
+  const isSame =
+    from.transport === to.transport &&
+    hostPort(from.entry.address, from.entry.port) === hostPort(to.entry.address, to.entry.port);
+  return (isSame ? [to] : [to, from]).map((flow) => ({
+    name: 'Record-Route',
+    key: 'record-route',
+    value: `<${ownRoute(flow, mark.user)};${SEAL_PARAMETER}=${mark.seal}>`,
+  }));
+}
+
+function ownRoute({ entry, transport }: Flow, user: string | undefined): string {
+  const parameter = transport === 'udp' ? '' : `;transport=${transport}`;
+  return `sip:${user === undefined || user === '' ? '' : `${user}@`}${hostPort(entry.address, entry.port)}${parameter};lr`;
 }
 
 /** The request for one target. */

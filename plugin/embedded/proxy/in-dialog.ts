@@ -7,7 +7,7 @@ import type { Flow, Sent } from '../transport/flow';
 import { isSingleHost } from '../wire/address-guard';
 import type { Inbound } from '../wire/inbound';
 import { requestText } from '../wire/text';
-import { SEAL_PARAMETER, type DialogSeal } from './dialog-seal';
+import { SEAL_PARAMETER, type DialogSeal, type Unsealed } from './dialog-seal';
 import { withOneHopLess, withoutRoutes } from './forwarding';
 import { ownVia } from './via-lines';
 
@@ -43,12 +43,10 @@ function statelessBranch(message: SipMessage): string {
   return `z9hG4bK${createHash('sha1').update(marks, 'latin1').digest('base64url')}`;
 }
 
-const sameFlow = (a: Flow, b: Flow): boolean =>
-  a.transport === b.transport && a.address === b.address && a.port === b.port;
-
 /**
  * Forwards requests inside dialogs along our Record-Route, without state: towards the flow its token names, or, for
- * what comes by that flow, along the rest of the Route. Only when the seal says that we put that Route into this very
+ * what the owner of that flow sends, along the rest of the Route. The tags say who sent it, not the source address: a
+ * phone's NAT may have given it another one meanwhile. Only when the seal says that we put that Route into this very
  * dialog; so the server relays for dialogs the application let through and for nobody else.
  */
 export class InDialogForwarder {
@@ -61,26 +59,28 @@ export class InDialogForwarder {
   forward(inbound: Inbound): void {
     const { message } = inbound;
     const { refuse, self, seal, flowOfToken } = this.#environment;
-    const tokens: string[] = [];
-    const seals: boolean[] = [];
+    const marks: { readonly seal: Unsealed | undefined; readonly user: string | undefined }[] = [];
     const headers = withoutRoutes(message.headers, (text) => {
       const uri = parseUri(text);
       if (!uri || !self.isOwnUri(uri)) return false;
       const mark = uriParam(uri, SEAL_PARAMETER);
-      seals.push(typeof mark === 'string' && seal.fits(mark, message));
-      if (uri.user !== undefined) tokens.push(uri.user);
+      marks.push({ seal: typeof mark === 'string' ? seal.open(mark, message) : undefined, user: uri.user });
       return true;
     });
-    if (seals.includes(false)) {
+    if (marks.some((mark) => mark.seal === undefined)) {
       refuse(inbound, 481);
       return;
     }
-    const flows = tokens.map(flowOfToken);
-    if (flows.includes(undefined)) {
+    const flows = marks.flatMap(({ seal: mark, user }) =>
+      user === undefined
+        ? []
+        : [{ flow: flowOfToken(user), away: mark?.tokenOf === undefined || mark.tokenOf === mark.sender }],
+    );
+    if (flows.some(({ flow }) => flow === undefined)) {
       refuse(inbound, 403, 'Invalid flow token');
       return;
     }
-    const towards = flows.find((flow) => flow && !sameFlow(flow, inbound.flow));
+    const towards = flows.find(({ away }) => !away)?.flow;
     const lines = withOneHopLess(headers, message.maxForwards);
     if (towards) this.#send(inbound, lines, { ...towards, existingOnly: true });
     else this.#routeOn(inbound, lines);

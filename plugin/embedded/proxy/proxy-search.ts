@@ -10,7 +10,13 @@ import type { Inbound } from '../wire/inbound';
 import { responseText } from '../wire/text';
 import { bestEnding, withAllChallenges, type Ending } from './best-answer';
 import { Branch, type Patience } from './branch';
-import { forwardedHeaders, forwardedRequest, routeLine, type HeaderOrders } from './forwarding';
+import {
+  forwardedHeaders,
+  forwardedRequest,
+  routeLines,
+  type HeaderOrders,
+  type RouteMark,
+} from './forwarding';
 import { withoutTopVia } from './via-lines';
 
 export interface SearchOptions {
@@ -20,7 +26,7 @@ export interface SearchOptions {
   readonly patience: Patience;
   readonly headers: HeaderOrders;
   /** Stay on the path of the dialog. */
-  readonly recordRoute: { readonly user: string | undefined; readonly seal: string } | undefined;
+  readonly recordRoute: RouteMark | undefined;
   /** The statuses that try the next target; absent: every final answer over 299 but 401, 407 and 6xx. */
   readonly failover: ReadonlySet<number> | undefined;
 }
@@ -143,9 +149,9 @@ export class ProxySearch {
       branch.lose(408, 'the search is over');
       return;
     }
-    const { message } = this.#request;
+    const { message, flow: from } = this.#request;
     const { recordRoute, patience } = this.#options;
-    const mark = recordRoute ? [routeLine(message.method, flow, recordRoute)] : [];
+    const mark = recordRoute ? routeLines(message.method, from, flow, recordRoute) : [];
     const request = forwardedRequest(
       message,
       [...mark, ...this.#headers],
