@@ -223,7 +223,12 @@ export class Dsbc {
     this.#cache = cache;
     this.#endings.push(registry.onChange((change) => cache.invalidate(change)));
     this.#endings.push(registry.onDecision((decisions) => this.states.decide(decisions)));
-    this.states.decide(await registry.listDecisions());
+    try {
+      this.states.decide(await registry.listDecisions());
+    } catch (error) {
+      // Cassandra is away: calls are served as the configuration says, and the decisions are told when it is back.
+      this.log.warn({ err: error }, 'operator states cannot be read yet');
+    }
 
     this.#carrier = await Carrier.open({
       log: this.log,

@@ -1,7 +1,15 @@
 import type { Command } from './command';
 import { checkCommand } from './check';
+import { customerCommand } from './customer';
 import { helpCommand } from './help';
+import { registryCommand } from './registry';
 import { versionCommand } from './version';
 
 /** Every command, in the order `dsbc help` lists them. */
-export const COMMANDS: readonly Command[] = [checkCommand, helpCommand(() => COMMANDS), versionCommand];
+export const COMMANDS: readonly Command[] = [
+  checkCommand,
+  registryCommand,
+  customerCommand,
+  helpCommand(() => COMMANDS),
+  versionCommand,
+];

@@ -29,6 +29,8 @@ export interface LmdbOptions {
   /** The file; made if there is none. A second file, with `-lock` added to the name, lies beside it. */
   readonly path: string;
   readonly log?: Logger;
+  /** Largest size of the file in MiB: address space, not disk. Default 16 384. */
+  readonly mapSizeMb?: number;
   /** How often to look for changes that other processes made, in milliseconds. Default 250. */
   readonly pollMs?: number;
   /** How long a child process may read the file before it is opened, in milliseconds. Default 10 000. */
@@ -323,8 +325,15 @@ export async function openLmdbRegistry(options: LmdbOptions): Promise<Registry> 
     await probeLmdbFile(path, probeLimitMs === undefined ? {} : { limitMs: probeLimitMs });
   }
   try {
-    // With batching by event turn, a commit that fails (disk full) leaves a rejection inside lmdb that nobody can handle.
-    return new LmdbRegistry(open({ path, noSubdir: true, maxDbs: 16, eventTurnBatching: false }), options);
+    const root = open({
+      path,
+      noSubdir: true,
+      maxDbs: 16,
+      mapSize: (options.mapSizeMb ?? 16_384) * 1_048_576,
+      // With it, a commit that fails (disk full) leaves a rejection inside lmdb that nobody can handle.
+      eventTurnBatching: false,
+    });
+    return new LmdbRegistry(root, options);
   } catch (error) {
     throw new DsbcError('DSBC_REGISTRY_UNAVAILABLE', `the registry file ${path} cannot be opened`, {
       cause: error,

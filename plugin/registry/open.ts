@@ -1,24 +1,87 @@
-import type { RegistryConfig } from '../config/types';
-import { DsbcError } from '../errors';
+import { readFileSync } from 'node:fs';
+import type { ConnectionOptions } from 'node:tls';
+import type { CassandraConfig, RegistryConfig } from '../config/types';
 import type { Logger } from '../telemetry/logger';
+import { initialiseCassandra } from './cassandra/initialise';
+import type { CassandraOptions } from './cassandra/options';
+import { openCassandraRegistry } from './cassandra/registry';
+import type { CassandraRegistry } from './cassandra/registry';
 import { openLmdbRegistry } from './lmdb';
+import type { LmdbOptions } from './lmdb';
 import { createMemoryRegistry } from './memory';
 import type { Registry } from './registry';
 
+function tlsOptions(tls: NonNullable<CassandraConfig['tls']>): ConnectionOptions {
+  const { ca_file, cert_file, key_file, verify } = tls;
+  return {
+    rejectUnauthorized: verify,
+    ...(ca_file === undefined ? {} : { ca: readFileSync(ca_file) }),
+    ...(cert_file === undefined ? {} : { cert: readFileSync(cert_file) }),
+    ...(key_file === undefined ? {} : { key: readFileSync(key_file) }),
+  };
+}
+
+/** The options of the Cassandra driver that a configuration asks for. */
+export function cassandraOptions(config: CassandraConfig, log?: Logger): CassandraOptions {
+  const { username, password, replication, tls } = config;
+  return {
+    contactPoints: config.contact_points,
+    localDatacenter: config.local_datacenter,
+    keyspace: config.keyspace,
+    ...(replication === undefined ? {} : { replication }),
+    ...(username === undefined ? {} : { username }),
+    ...(password === undefined ? {} : { password }),
+    ...(tls === undefined ? {} : { tls: tlsOptions(tls) }),
+    consistency: config.consistency,
+    connectTimeoutMs: config.connect_timeout_ms,
+    readTimeoutMs: config.read_timeout_ms,
+    deadlineMs: config.deadline_ms,
+    maxConcurrent: config.max_concurrent,
+    reconnectMaxMs: config.reconnect_max_ms,
+    changesPollMs: config.changes_poll_ms,
+    changesTtlS: config.changes_ttl_s,
+    ...(log === undefined ? {} : { log }),
+  };
+}
+
+export interface OpenOptions {
+  readonly log?: Logger;
+  /** Reject if Cassandra can't be reached now, instead of going on trying; for commands. */
+  readonly mustConnect?: boolean;
+}
+
 /**
- * Opens the registry that the configuration names.
- * @throws DsbcError DSBC_REGISTRY_DAMAGED or DSBC_REGISTRY_UNAVAILABLE
+ * Opens the registry a configuration names. Rejects with DSBC_REGISTRY_DAMAGED or DSBC_REGISTRY_UNAVAILABLE; the
+ * registry in Cassandra opens also while Cassandra is away, unless `mustConnect`.
  */
-export async function openRegistry(
+export function openRegistry(
   config: RegistryConfig,
-  options: { readonly log?: Logger } = {},
-): Promise<Registry> {
+  options: OpenOptions = {},
+): Promise<Registry | CassandraRegistry> {
+  const { log, mustConnect = false } = options;
   switch (config.driver) {
     case 'memory':
-      return createMemoryRegistry(options);
-    case 'lmdb':
-      return openLmdbRegistry({ path: config.path, pollMs: config.changes_poll_ms, ...options });
+      return Promise.resolve(createMemoryRegistry(log === undefined ? {} : { log }));
+    case 'lmdb': {
+      const lmdb: LmdbOptions = {
+        path: config.path,
+        mapSizeMb: config.max_size_mb,
+        pollMs: config.changes_poll_ms,
+        ...(log === undefined ? {} : { log }),
+      };
+      return openLmdbRegistry(lmdb);
+    }
     case 'cassandra':
-      throw new DsbcError('DSBC_REGISTRY_UNAVAILABLE', 'the Cassandra driver is not part of this build');
+      return openCassandraRegistry(cassandraOptions(config, log), { mustConnect });
   }
+}
+
+/**
+ * Makes what the registry needs before it is used first: the file, or the keyspace and its tables. May be repeated.
+ * Resolves to what was done, one line each.
+ */
+export async function initialiseRegistry(config: RegistryConfig, log?: Logger): Promise<readonly string[]> {
+  if (config.driver === 'cassandra') return initialiseCassandra(cassandraOptions(config, log));
+  await (await openRegistry(config, log === undefined ? {} : { log })).close();
+  return [];
 }

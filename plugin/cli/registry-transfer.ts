@@ -1,0 +1,255 @@
+import { once } from 'node:events';
+import { createReadStream, createWriteStream } from 'node:fs';
+import type { WriteStream } from 'node:fs';
+import { rm, stat } from 'node:fs/promises';
+import { resolve } from 'node:path';
+import { createInterface } from 'node:readline/promises';
+import type { RegistryConfig } from '../config/types';
+import type { Registry } from '../registry/registry';
+import { Checkpoint, fingerprintOf } from '../registry/transfer/checkpoint';
+import { exportEntries } from '../registry/transfer/export';
+import { importEntries } from '../registry/transfer/import';
+import type { ImportPosition, ImportResult } from '../registry/transfer/import';
+import { TRANSFER_FORMATS } from '../registry/transfer/row';
+import type { TransferFormat } from '../registry/transfer/row';
+import { SeenKeys } from '../registry/transfer/seen-keys';
+import { EXIT, UsageError, type Io } from './command';
+import { configFile, configOption, parseOptions } from './options';
+import { ProgressBar } from './progress';
+
+export type WithRegistry = <T>(
+  file: string,
+  work: (registry: Registry, config: RegistryConfig) => Promise<T>,
+) => Promise<T>;
+
+/** How often the position of an import is written to disk, in ms. */
+const CHECKPOINT_MS = 1000;
+
+function formatOf(text: string | undefined, file: string): TransferFormat {
+  const format = TRANSFER_FORMATS.find((each) => each === text);
+  if (format !== undefined) return format;
+  if (text !== undefined) throw new UsageError(`--format is one of ${TRANSFER_FORMATS.join(', ')}`);
+  return /\.(jsonl|ndjson|json)$/i.test(file) ? 'jsonl' : 'csv';
+}
+
+const targetOf = (config: RegistryConfig): string =>
+  config.driver === 'cassandra'
+    ? `cassandra ${config.keyspace} ${config.contact_points.join(' ')}`
+    : `lmdb ${config.driver === 'lmdb' ? config.path : ''}`;
+
+export async function importRegistry(
+  argv: readonly string[],
+  io: Io,
+  withRegistry: WithRegistry,
+): Promise<number> {
+  const { values, positionals } = parseOptions(
+    argv,
+    {
+      ...configOption,
+      format: { type: 'string' },
+      'dry-run': { type: 'boolean' },
+      replace: { type: 'boolean' },
+      yes: { type: 'boolean' },
+      restart: { type: 'boolean' },
+      report: { type: 'string' },
+      json: { type: 'boolean' },
+    },
+    1,
+  );
+  const file = resolve(positionals[0] ?? '');
+  const size = await sizeOf(file);
+  const settings: ImportSettings = {
+    file,
+    size,
+    format: formatOf(values.format, file),
+    dryRun: values['dry-run'] === true,
+    replace: values.replace === true,
+    yes: values.yes === true,
+    restart: values.restart === true,
+    report: values.report ?? `${file}.rejected`,
+    json: values.json === true,
+  };
+  return withRegistry(configFile(values), (registry, config) =>
+    new FileImport(settings, registry, targetOf(config), io).run(),
+  );
+}
+
+async function sizeOf(file: string): Promise<number> {
+  try {
+    return (await stat(file)).size;
+  } catch {
+    throw new UsageError(`the file ${file} cannot be read`);
+  }
+}
+
+interface ImportSettings {
+  readonly file: string;
+  readonly size: number;
+  readonly format: TransferFormat;
+  readonly dryRun: boolean;
+  readonly replace: boolean;
+  readonly yes: boolean;
+  readonly restart: boolean;
+  readonly report: string;
+  readonly json: boolean;
+}
+
+/** One import of a file: resumes, reports, shows progress, and cleans up behind itself. */
+class FileImport {
+  readonly #settings: ImportSettings;
+  readonly #registry: Registry;
+  readonly #target: string;
+  readonly #io: Io;
+  #saved = 0;
+  #saving: Promise<void> = Promise.resolve();
+
+  constructor(settings: ImportSettings, registry: Registry, target: string, io: Io) {
+    this.#settings = settings;
+    this.#registry = registry;
+    this.#target = target;
+    this.#io = io;
+  }
+
+  async run(): Promise<number> {
+    const { file, dryRun, replace, restart, report } = this.#settings;
+    // An import that replaces needs all keys from the first line on: it can't go on from one that does not.
+    const target = replace ? `${this.#target} replacing` : this.#target;
+    const checkpoint = new Checkpoint(`${file}.progress`, await fingerprintOf(file, target));
+    const seenPath = `${file}.seen.lmdb`;
+    const resume = restart || dryRun ? undefined : await this.#position(checkpoint);
+    if (resume === undefined) await removeSeen(seenPath);
+    const seen = replace ? new SeenKeys(seenPath) : undefined;
+    const rejections = createWriteStream(report, { flags: resume === undefined ? 'w' : 'a' });
+    const bar = new ProgressBar(this.#io, this.#settings.size);
+    let last: ImportPosition | undefined = resume;
+    try {
+      const result = await importEntries({
+        input: createReadStream(file, { start: resume?.offset ?? 0, highWaterMark: 262_144 }),
+        format: this.#settings.format,
+        store: this.#registry,
+        dryRun,
+        signal: this.#io.signal,
+        ...(resume === undefined ? {} : { resume }),
+        ...(seen === undefined ? {} : { replace: { seen, confirm: (count) => this.#confirm(count, bar) } }),
+        onRejected: (line, reason, text) => rejections.write(`line ${line}: ${reason}: ${text}\n`),
+        onProgress: (position) => {
+          last = position;
+          bar.show(position);
+          if (!dryRun) this.#save(checkpoint, position);
+        },
+      });
+      await this.#end(checkpoint, result);
+      bar.stop();
+      return this.#say(result);
+    } catch (error) {
+      // What was stored stays stored: the next start goes on from here.
+      if (last !== undefined && !dryRun) await checkpoint.write(last);
+      throw error;
+    } finally {
+      bar.stop();
+      await closed(rejections);
+      await seen?.close();
+      if (last === undefined || !this.#unfinished) await removeSeen(seenPath);
+    }
+  }
+
+  #unfinished = true;
+
+  async #position(checkpoint: Checkpoint): Promise<ImportPosition | undefined> {
+    const position = await checkpoint.read();
+    if (position === 'none') return undefined;
+    if (position === 'other') {
+      throw new UsageError(
+        `${this.#settings.file}.progress belongs to another file, registry or way of importing: bring that to its end, or begin anew with --restart`,
+      );
+    }
+    this.#io.err(`going on after line ${position.lines}\n`);
+    return position;
+  }
+
+  #save(checkpoint: Checkpoint, position: ImportPosition): void {
+    const now = performance.now();
+    if (now - this.#saved < CHECKPOINT_MS) return;
+    this.#saved = now;
+    this.#saving = this.#saving
+      .then(() => checkpoint.write(position))
+      .catch((error: unknown) => this.#io.err(`the position cannot be saved: ${String(error)}\n`));
+  }
+
+  async #end(checkpoint: Checkpoint, { interrupted, position }: ImportResult): Promise<void> {
+    await this.#saving;
+    this.#unfinished = interrupted;
+    if (this.#settings.dryRun) return;
+    if (interrupted) await checkpoint.write(position);
+    else await checkpoint.remove();
+  }
+
+  async #confirm(count: number, bar: ProgressBar): Promise<boolean> {
+    bar.stop();
+    if (this.#settings.yes) return true;
+    if (!this.#io.isTerminal) {
+      this.#io.err(`${count} entries would be deleted: say --yes to do it\n`);
+      return false;
+    }
+    const ask = createInterface({ input: process.stdin, output: process.stderr });
+    try {
+      const answer = await ask.question(`Delete ${count} entries that are not in the file? [y/N] `, {
+        signal: this.#io.signal,
+      });
+      return /^y(es)?$/i.test(answer.trim());
+    } finally {
+      ask.close();
+    }
+  }
+
+  #say(result: ImportResult): number {
+    const { lines, written, rejected, deleted, interrupted, notReplaced } = result;
+    const { dryRun, report, json } = this.#settings;
+    if (json) {
+      this.#io.out(
+        `${JSON.stringify({ lines, written, rejected, deleted, interrupted, notReplaced, dryRun, report })}\n`,
+      );
+    } else {
+      this.#io.out(
+        `${lines} lines read, ${written} rows ${dryRun ? 'would be ' : ''}imported, ${rejected} rejected\n`,
+      );
+      if (deleted > 0) this.#io.out(`${deleted} entries ${dryRun ? 'would be ' : ''}deleted\n`);
+      if (notReplaced !== undefined) this.#io.out(`nothing was deleted: ${notReplaced}\n`);
+      if (rejected > 0) this.#io.out(`rejected lines are in ${report}\n`);
+      if (interrupted) this.#io.out('interrupted: start it again to go on\n');
+    }
+    return rejected > 0 || interrupted ? EXIT.failed : EXIT.ok;
+  }
+}
+
+async function closed(stream: WriteStream): Promise<void> {
+  stream.end();
+  await once(stream, 'close');
+}
+
+async function removeSeen(path: string): Promise<void> {
+  await rm(path, { force: true });
+  await rm(`${path}-lock`, { force: true });
+}
+
+export async function exportRegistry(
+  argv: readonly string[],
+  io: Io,
+  withRegistry: WithRegistry,
+): Promise<number> {
+  const { values, positionals } = parseOptions(argv, { ...configOption, format: { type: 'string' } }, 1);
+  const [file = ''] = positionals;
+  const format = formatOf(values.format, file);
+  return withRegistry(configFile(values), async (registry) => {
+    const stream = file === '-' ? undefined : createWriteStream(file);
+    if (stream !== undefined) await once(stream, 'open');
+    const write = async (text: string): Promise<void> => {
+      if (stream === undefined) io.out(text);
+      else if (!stream.write(text)) await once(stream, 'drain');
+    };
+    const { rows, interrupted } = await exportEntries({ store: registry, format, write, signal: io.signal });
+    if (stream !== undefined) await closed(stream);
+    io.err(`${rows} rows exported${interrupted ? ', then interrupted' : ''}\n`);
+    return interrupted ? EXIT.failed : EXIT.ok;
+  });
+}

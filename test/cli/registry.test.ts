@@ -1,0 +1,143 @@
+import { spawn } from 'node:child_process';
+import { existsSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { main } from '../../plugin/cli/main';
+import { openLmdbRegistry } from '../../plugin/registry/lmdb';
+
+const ROOT = join(__dirname, '../..');
+let dir: string;
+let config: string;
+beforeEach(() => {
+  dir = mkdtempSync(join(tmpdir(), 'dsbc-cli-'));
+  config = join(dir, 'dsbc.yaml');
+  writeFileSync(
+    config,
+    `instance: dsbc-1
+domains: [example.com]
+sip_servers: [{ name: main, server: embedded, entry: { address: 127.0.0.1, port: 5060, transports: [udp] } }]
+default_system: source
+systems:
+  source: { sites: { main: { nodes: [{ uri: 'sip:127.0.0.2:5060' }] } }, load_distribution: auto }
+  target: { sites: { main: { nodes: [{ uri: 'sip:127.0.0.3:5060' }] } }, load_distribution: auto }
+registry: { driver: lmdb, path: ./registry.lmdb }
+`,
+  );
+});
+afterEach(() => rmSync(dir, { recursive: true }));
+
+async function dsbc(...argv: string[]) {
+  const said = { out: '', err: '' };
+  const signal = new AbortController().signal;
+  const io = {
+    out: (text: string) => void (said.out += text),
+    err: (text: string) => void (said.err += text),
+    signal,
+    isTerminal: false,
+  };
+  const code = await main([...argv, '-c', config], io);
+  return { code, ...said };
+}
+
+describe('dsbc registry', () => {
+  it('makes, changes and shows what is in the registry', async () => {
+    expect(await dsbc('registry', 'init')).toMatchObject({ code: 0 });
+    expect(await dsbc('registry', 'init')).toMatchObject({ code: 0 });
+    const put = await dsbc(
+      'registry',
+      'put',
+      '1001',
+      '--kind',
+      'account',
+      '--system',
+      'source',
+      '--customer',
+      'acme',
+    );
+    expect(put).toMatchObject({ code: 0, err: '' });
+    await dsbc('customer', 'export', 'acme', '--from', 'source', '--to', 'target');
+    const { out } = await dsbc('registry', 'get', '1001', '--json');
+    expect(JSON.parse(out)).toEqual({
+      entry: { kind: 'account', value: '1001', system: 'source', customer: 'acme' },
+      answer: { kind: 'account', system: 'target', customer: 'acme' },
+    });
+    expect((await dsbc('customer', 'rollback', 'acme', '--json')).out).toContain('"exported":false');
+    expect((await dsbc('customer', 'show')).out).toBe(
+      'customer acme: served by source (may move to target)\n',
+    );
+    expect((await dsbc('registry', 'delete', '1001', '--kind', 'account')).code).toBe(0);
+    expect(await dsbc('registry', 'get', '1001')).toMatchObject({
+      code: 1,
+      err: expect.stringContaining('1001'),
+    });
+  });
+
+  it.each([
+    [['registry'], 'say what to do'],
+    [['registry', 'frob'], 'no "registry frob"'],
+    [['registry', 'put', '1'], '--kind and --system'],
+    [['registry', 'get', '1', '--kind', 'phone'], 'account, did'],
+    [['registry', 'import', '/no/such/file'], 'cannot be read'],
+    [['customer', 'export', 'new'], '--from SYSTEM'],
+  ])('says what is wrong with %j', async (argv, text) => {
+    expect(await dsbc(...argv)).toMatchObject({ code: 2, err: expect.stringContaining(text) });
+  });
+
+  it('exports what it imported, reports what it could not, and replaces only after a yes', async () => {
+    const file = join(dir, 'in.csv');
+    writeFileSync(file, 'kind,value,system\naccount,1,source\nphone,2,source\ndid,+3,target\n');
+    expect(await dsbc('registry', 'import', file)).toMatchObject({
+      code: 1,
+      out: expect.stringContaining('4 lines read, 2 rows imported, 1 rejected'),
+    });
+    expect(readFileSync(`${file}.rejected`, 'utf8')).toMatch(/^line 3: entry: kind must be/);
+    const exported = await dsbc('registry', 'export', '-', '--format', 'jsonl');
+    expect(exported.out.trim().split('\n')).toHaveLength(2);
+    writeFileSync(file, 'kind,value,system\naccount,9,source\n');
+    expect(await dsbc('registry', 'import', file, '--replace')).toMatchObject({
+      out: expect.stringContaining('nothing was deleted: not confirmed'),
+      err: expect.stringContaining('1 entries would be deleted'),
+    });
+    const { out } = await dsbc('registry', 'import', file, '--replace', '--yes', '--json');
+    expect(JSON.parse(out)).toMatchObject({ written: 1, deleted: 1 });
+    expect((await dsbc('registry', 'export', '-')).out).toContain('did,+3,target');
+    expect(existsSync(`${file}.seen.lmdb`)).toBe(false);
+    expect(existsSync(`${file}.progress`)).toBe(false);
+  });
+
+  it('goes on with an import that was killed, with exact counts', async () => {
+    const rows = 60_000;
+    const file = join(dir, 'many.csv');
+    const lines = Array.from({ length: rows }, (_, n) =>
+      n % 10_000 === 9999 ? 'bad' : `account,${n},source`,
+    );
+    writeFileSync(file, `kind,value,system\n${lines.join('\n')}\n`);
+    const argv = ['registry', 'import', file, '-c', config];
+    const program = `require('./plugin/cli/main.ts').main(${JSON.stringify(argv)}, { out() {}, err() {}, signal: new AbortController().signal, isTerminal: false })`;
+    const child = spawn(process.execPath, ['--require', './test/fixtures/typescript.cjs', '-e', program], {
+      cwd: ROOT,
+    });
+    const ended = new Promise((resolve) => child.once('exit', resolve));
+    const late = setTimeout(() => child.kill('SIGKILL'), 15_000);
+    while (!existsSync(`${file}.progress`) && child.exitCode === null)
+      await new Promise((r) => setTimeout(r, 2));
+    child.kill('SIGKILL');
+    await ended;
+    clearTimeout(late);
+    expect(child.signalCode).toBe('SIGKILL');
+    const second = await dsbc('registry', 'import', file, '--json');
+    expect(second.err).toMatch(/going on after line [1-9]/);
+    expect(JSON.parse(second.out)).toMatchObject({ lines: rows + 1, written: rows - 6, rejected: 6 });
+    const registry = await openLmdbRegistry({ path: join(dir, 'registry.lmdb') });
+    let stored = 0;
+    for await (const _ of registry.entries()) stored += 1;
+    await registry.close();
+    expect(stored).toBe(rows - 6);
+  }, 60_000);
+
+  it('measures how fast stored keys are read', async () => {
+    await dsbc('registry', 'put', '1001', '--kind', 'account', '--system', 'source');
+    const { out } = await dsbc('registry', 'bench', '--json');
+    expect(JSON.parse(out)).toMatchObject({ driver: 'lmdb', keys: 1, per_second: expect.any(Number) });
+  });
+});
