@@ -157,10 +157,10 @@ class Server implements EmbeddedServer {
     const answers = new AnswerCommand(this.#requests, this.#serverDialogs);
     const proxies = new ProxyCommand(
       this.#requests,
-      (request, wish) => ({
+      ({ flow: cameBy }, wish) => ({
         clock,
         self,
-        flowTo: (target) => finder.toTarget(target, request.flow, wish),
+        flowTo: (target) => finder.toTarget(target, cameBy, wish),
         send: (outgoing, flow, user) => this.#transactions.send(outgoing, flow, user),
         sendStray: send,
       }),

@@ -88,6 +88,9 @@ export class ApplicationRequests {
   /** The search is over. */
   settled(pending: PendingRequest): void {
     this.#forget(pending);
+    // The transaction lives on for half a minute; what it was about need not.
+    pending.search = undefined;
+    pending.transaction.user = {};
   }
 
   /** What an application that is gone left undecided is refused; what it proxied goes on. */

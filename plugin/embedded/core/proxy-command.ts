@@ -67,7 +67,7 @@ export class ProxyCommand {
     else if (targets.length === 0) application.reply(command.id, 'NOK|no destination');
     else if (request.message.maxForwards === 0) this.#tooManyHops(command, pending, request.message);
     else {
-      const report = this.#report(command, pending, {
+      const report = this.#report(command.id, pending, {
         full: full === 'fullResponse',
         lost: parsed.orders.has('failover'),
       });
@@ -111,29 +111,25 @@ export class ProxyCommand {
   }
 
   #report(
-    command: Command,
+    commandId: string,
     pending: PendingRequest,
     wants: { readonly full: boolean; readonly lost: boolean },
   ): SearchReport {
     const { application } = pending;
     const final = (text: string, from: Flow | undefined): void => {
       const meta = metaTokens('network', text.length, from);
-      if (wants.full) application.reply(command.id, `OK|${meta}|||continue\r\n${text}`);
+      if (wants.full) application.reply(commandId, `OK|${meta}|||continue\r\n${text}`);
     };
-    const { request } = pending.transaction;
     return {
       answered: (message, from) => final(messageText(message), from),
-      lost: (target, status, reason) => {
-        if (!wants.lost || !request) return;
+      lost: (request, target, status, reason) => {
+        if (!wants.lost) return;
         const lines = [{ name: 'X-Dsbc-Target', value: target.replace(LINE_END, '') }];
-        final(
-          answerText(request.message, { status, reason: reason.replace(LINE_END, ' '), lines }),
-          undefined,
-        );
+        final(answerText(request, { status, reason: reason.replace(LINE_END, ' '), lines }), undefined);
       },
       done: (cancelled) => {
         this.#requests.settled(pending);
-        if (wants.full) application.reply(command.id, cancelled ? 'OK|done|cancelled' : 'OK|done');
+        if (wants.full) application.reply(commandId, cancelled ? 'OK|done|cancelled' : 'OK|done');
       },
     };
   }

@@ -136,6 +136,8 @@ export class Branch {
     this.#provisionalTimer?.cancel();
     this.#finalTimer?.cancel();
     this.#timerC?.cancel();
+    // A cancelled timer is not worth its memory for the rest of the transaction's life.
+    this.#provisionalTimer = this.#finalTimer = this.#timerC = undefined;
   }
 
   #end(): void {

@@ -35,8 +35,8 @@ export interface SearchOptions {
 export interface SearchReport {
   /** A target's final answer. */
   answered(message: SipMessage, from: Flow): void;
-  /** A target that gave none. */
-  lost(target: string, status: number, reason: string): void;
+  /** A target that gave none; with the request it was to answer. */
+  lost(request: SipMessage, target: string, status: number, reason: string): void;
   /** The caller has (or needs) nothing more to hear. Told exactly once. */
   done(cancelled: boolean): void;
 }
@@ -184,7 +184,7 @@ export class ProxySearch {
 
   #lost(branch: Branch, status: 408 | 430 | 503, reason: string): void {
     this.#endings.push({ status, message: undefined });
-    if (!this.#done) this.#report.lost(branch.target, status, reason);
+    if (this.#request) this.#report.lost(this.#request.message, branch.target, status, reason);
     this.#next();
   }
 

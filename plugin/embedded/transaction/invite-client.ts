@@ -75,6 +75,11 @@ export class InviteClient implements ClientTransaction {
     this.cancel();
   }
 
+  #stopRetransmitting(): void {
+    this.#retransmit?.cancel();
+    this.#retransmit = undefined;
+  }
+
   #armRetransmit(interval: number): void {
     this.#retransmit = this.#environment.after(interval, () => {
       this.#environment.countRetransmission();
@@ -94,7 +99,7 @@ export class InviteClient implements ClientTransaction {
     if (!this.pending) return;
     if (this.#state === 'calling') {
       this.#state = 'proceeding';
-      this.#retransmit?.cancel();
+      this.#stopRetransmitting();
       this.#end?.cancel();
       if (this.#cancelled) this.#sendCancel();
     }
@@ -105,7 +110,7 @@ export class InviteClient implements ClientTransaction {
     if (this.pending) {
       this.#state = 'accepted';
       this.#request = undefined;
-      this.#retransmit?.cancel();
+      this.#stopRetransmitting();
       this.#end?.cancel();
       this.#end = this.#environment.after(TRANSACTION_MS, () => this.#terminate());
     }
@@ -115,7 +120,7 @@ export class InviteClient implements ClientTransaction {
   #refusal(message: SipMessage, from: Flow): void {
     if (this.pending) {
       this.#state = 'completed';
-      this.#retransmit?.cancel();
+      this.#stopRetransmitting();
       this.#end?.cancel();
       if (this.#request) this.#ack = ackText(this.#request, message);
       this.#request = undefined;
@@ -146,7 +151,7 @@ export class InviteClient implements ClientTransaction {
     if (this.#state === 'terminated') return;
     this.#state = 'terminated';
     this.#request = undefined;
-    this.#retransmit?.cancel();
+    this.#stopRetransmitting();
     this.#end?.cancel();
     this.#environment.ended(this);
   }

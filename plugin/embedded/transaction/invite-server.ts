@@ -88,7 +88,7 @@ export class InviteServer implements ServerTransaction {
     if (this.#state !== 'completed') return;
     this.#state = 'confirmed';
     this.#latest = undefined;
-    this.#retransmit?.cancel();
+    this.#stopRetransmitting();
     this.#end?.cancel();
     if (this.answerFlow.transport === 'udp') this.#end = this.#environment.after(T4, () => this.#terminate());
     else this.#terminate();
@@ -117,6 +117,11 @@ export class InviteServer implements ServerTransaction {
     });
   }
 
+  #stopRetransmitting(): void {
+    this.#retransmit?.cancel();
+    this.#retransmit = undefined;
+  }
+
   #armRetransmit(interval: number): void {
     this.#retransmit = this.#environment.after(interval, () => {
       if (this.#latest === undefined) return;
@@ -141,7 +146,7 @@ export class InviteServer implements ServerTransaction {
     if (this.#state === 'terminated') return;
     this.#state = 'terminated';
     this.#latest = undefined;
-    this.#retransmit?.cancel();
+    this.#stopRetransmitting();
     this.#end?.cancel();
     this.#environment.ended(this, this.#key);
     this.user.ended?.();

@@ -55,7 +55,7 @@ export class NonInviteClient implements ClientTransaction {
     }
     this.#state = 'completed';
     this.#text = '';
-    this.#retransmit?.cancel();
+    this.#stopRetransmitting();
     this.#end?.cancel();
     this.#user.answer(message, from);
     if (this.flow.transport === 'udp') this.#end = this.#environment.after(T4, () => this.#terminate());
@@ -76,9 +76,14 @@ export class NonInviteClient implements ClientTransaction {
     // Late answers still find the transaction, so that nobody takes them for stray ones.
     this.#state = 'completed';
     this.#text = '';
-    this.#retransmit?.cancel();
+    this.#stopRetransmitting();
     this.#end?.cancel();
     this.#end = this.#environment.after(TRANSACTION_MS, () => this.#terminate());
+  }
+
+  #stopRetransmitting(): void {
+    this.#retransmit?.cancel();
+    this.#retransmit = undefined;
   }
 
   #armRetransmit(interval: number): void {
@@ -105,7 +110,7 @@ export class NonInviteClient implements ClientTransaction {
     if (this.#state === 'terminated') return;
     this.#state = 'terminated';
     this.#text = '';
-    this.#retransmit?.cancel();
+    this.#stopRetransmitting();
     this.#end?.cancel();
     this.#environment.ended(this);
   }
