@@ -158,6 +158,11 @@ export class Dsbc {
     return this.#group;
   }
 
+  /** Log lines that the LogServer never got. */
+  get logLinesDropped(): number {
+    return this.#ownLog?.dropped() ?? 0;
+  }
+
   /** True when requests can be served: started, and at least one SIP server connected. */
   get isReady(): boolean {
     return (

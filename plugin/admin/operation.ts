@@ -31,7 +31,7 @@ export class OrderRefused extends Error {
 
 /** The group this instance is part of. */
 export interface GroupOperation {
-  group(): GroupView;
+  group(): Promise<GroupView>;
   /** Hands the VIP over. Throws OrderRefused if this instance is not active or the other is not ready. */
   handOver(to: string | undefined): Promise<void>;
 }
@@ -39,8 +39,8 @@ export interface GroupOperation {
 /** What the admin API shows and does. main.ts gives an implementation; orders throw OrderRefused. */
 export interface Operation {
   readiness(): ReadinessView;
-  status(): StatusView;
-  sites(): readonly SiteView[];
+  status(): Promise<StatusView>;
+  sites(): Promise<readonly SiteView[]>;
   /** Stores an operator's decision; every instance follows within 2 s. */
   orderSite(system: string, site: string, order: SiteOrder): Promise<SiteView>;
   registry(): RegistryView;

@@ -47,7 +47,7 @@ const $ = (id) => document.getElementById(id);
 const el = (tag, text, cls) => { const e = document.createElement(tag); e.textContent = text; if (cls) e.className = cls; return e; };
 const row = (...cells) => { const tr = document.createElement('tr'); for (const c of cells) { const td = document.createElement('td'); if (c instanceof Node) td.append(c); else { td.textContent = c; if (typeof c === 'number' || /^[\\d.]+( %)?$/.test(c)) td.className = 'n'; } tr.append(td); } return tr; };
 const sum = (counts) => Object.values(counts).reduce((a, b) => a + b, 0);
-const stateClass = (s) => ({ active: 'ok', connected: 'ok', ACTIVE: 'ok', drain: 'warn', maintenance: 'warn' }[s] || (/down|lost|FAULT/.test(s) ? 'bad' : ''));
+const stateClass = (s) => ({ active: 'ok', connected: 'ok', ACTIVE: 'ok', drain: 'warn', maintenance: 'warn' }[s] || (/down|lost|FAULT|unheard/.test(s) ? 'bad' : ''));
 const badge = (s) => el('span', s, 's ' + stateClass(s));
 const percent = (share) => (share * 100).toFixed(1) + ' %';
 let before = null;
@@ -79,9 +79,9 @@ function show(data) {
   }));
   $('group').hidden = !group;
   if (group) {
-    $('groupState').replaceChildren(badge(group.state), ' ' + group.vips.join(', ') + (group.holds_vips ? ' held here' : '') + (group.conflict ? ' \\u2014 another instance claims to be active too' : ''));
-    $('groupState').className = group.conflict ? 'bad' : '';
-    $('peers').replaceChildren(...group.peers.map((p) => row(p.instance, badge(p.up ? p.state : 'down'), p.heard_ms_ago === null ? 'never' : Math.round(p.heard_ms_ago) + ' ms ago', p.active_links ?? '')));
+    $('groupState').replaceChildren(badge(group.state), ' ' + group.vips.join(', ') + (group.holds_vips ? ' held here' : '') + ' ' + group.alarms.map((a) => a.name + ' ' + a.about).join(', '));
+    $('groupState').className = group.alarms.length ? 'bad' : '';
+    $('peers').replaceChildren(...group.peers.map((p) => row(p.instance, badge(p.state), p.heard_ms_ago === null ? 'never' : Math.round(p.heard_ms_ago) + ' ms ago', p.active_links)));
   }
   $('servers').replaceChildren(...status.sip_servers.map((s) => row(s.name, s.address + ':' + s.port, badge(s.state))));
   before = { at: now, counts };

@@ -129,26 +129,29 @@ export const flowsView = z.object({
 export const peerView = z.object({
   instance: z.string(),
   site: z.string().optional(),
-  state: z.string(),
-  up: z.boolean(),
-  version: z.string().optional(),
-  /** Number of the process's start: another one means that it was restarted. */
-  incarnation: z.number().optional(),
-  active_links: z.number().optional(),
-  heard_ms_ago: z.number().nullable(),
+  state: z.string().describe('State it says it is in; "unheard" while nothing is heard of it.'),
+  heard_ms_ago: z.number().nullable().describe('null: never heard.'),
+  active_links: z.number(),
+  priority: z.number(),
 });
 
 export const groupView = z.object({
   group: z.string(),
   instance: z.string(),
-  state: z.string(),
+  state: z.string().describe('INIT, STANDBY, ACTIVE, HANDOVER, RECHECK, FAULT or MAINT.'),
+  state_for_ms: z.number(),
+  reason: z.string(),
   term: z.number(),
   priority: z.number(),
   active_links: z.number(),
+  sip_healthy: z.boolean(),
   holds_vips: z.boolean(),
   vips: z.array(z.string()),
-  conflict: z.boolean().describe('Another instance claims to be active too.'),
-  witness: z.string().describe('none, held, not_held or unknown.'),
+  witness_owner: z
+    .string()
+    .nullable()
+    .describe('Instance that holds the witness row; null without a witness.'),
+  alarms: z.array(z.object({ name: z.string(), about: z.string() })),
   peers: z.array(peerView),
 });
 

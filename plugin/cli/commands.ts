@@ -3,10 +3,12 @@ import { checkCommand } from './check';
 import { customerCommand } from './customer';
 import { helpCommand } from './help';
 import { registryCommand } from './registry';
+import { runCommand } from './run';
 import { versionCommand } from './version';
 
 /** Every command, in the order `dsbc help` lists them. */
 export const COMMANDS: readonly Command[] = [
+  runCommand,
   checkCommand,
   registryCommand,
   customerCommand,

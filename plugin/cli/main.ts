@@ -70,10 +70,12 @@ function processIo(): Io {
   };
 }
 
-if (require.main === module) {
-  const io = processIo();
-  void main(process.argv.slice(2), io).then((code) => {
+/** Runs `dsbc` as this process. */
+export function start(argv: readonly string[]): void {
+  void main(argv, processIo()).then((code) => {
     // Not process.exit: what was written to a pipe must still get out.
     process.exitCode = code;
   });
 }
+
+if (require.main === module) start(process.argv.slice(2));

@@ -1,14 +1,6 @@
-import { readFileSync } from 'node:fs';
-import { join } from 'node:path';
+import { packageVersion } from '../operation/version';
 import { EXIT, type Command } from './command';
 import { parseOptions } from './options';
-
-/** Version of this package, from its package.json (two levels above, in the sources and when built). */
-export function packageVersion(): string {
-  const text = readFileSync(join(__dirname, '../../package.json'), 'utf8');
-  const { version } = JSON.parse(text) as { version: string };
-  return version;
-}
 
 export const versionCommand: Command = {
   name: 'version',

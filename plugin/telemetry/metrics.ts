@@ -61,6 +61,14 @@ export class MetricsRegistry implements Metrics {
     this.#gauges.get(name)?.reset();
   }
 
+  /** The values of a counter, by label. */
+  async values<Name extends CounterName>(
+    name: Name,
+  ): Promise<readonly { readonly labels: Partial<LabelsOf<Name>>; readonly value: number }[]> {
+    const read = await this.#counters.get(name)?.get();
+    return (read?.values ?? []) as { labels: Partial<LabelsOf<Name>>; value: number }[];
+  }
+
   /** Called before each reading, to set gauges from what is true then. Returns a function that ends it. */
   onCollect(collector: () => void): () => void {
     this.#collectors.add(collector);

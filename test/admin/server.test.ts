@@ -57,7 +57,7 @@ describe('the admin API', () => {
 
   it('gives metrics, status, sites, registry, cache and flows', async () => {
     expect(await ask('GET', '/metrics')).toMatchObject({ status: 200, body: 'dsbc_bindings 1\n' });
-    expect((await ask('GET', '/v1/status')).body).toEqual(operation.status());
+    expect((await ask('GET', '/v1/status')).body).toEqual(await operation.status());
     expect((await ask('GET', '/v1/sites')).body).toEqual({ sites: operation.siteViews });
     expect((await ask('GET', '/v1/registry')).body).toEqual(operation.registry());
     expect((await ask('GET', '/v1/cache')).body).toEqual(operation.cache());
@@ -132,7 +132,7 @@ describe('the admin API', () => {
   it('shows the group and hands over, or says that there is none', async () => {
     expect(await ask('GET', '/v1/ha')).toMatchObject({ status: 404 });
     const handOver = jest.fn(() => Promise.resolve());
-    operation.group = { group: () => groupView, handOver };
+    operation.group = { group: () => Promise.resolve(groupView), handOver };
     expect((await ask('GET', '/v1/ha')).body).toEqual(groupView);
     expect(await ask('POST', '/v1/ha/handover', { to: 'dsbc-2' })).toMatchObject({ status: 200 });
     expect(handOver).toHaveBeenCalledWith('dsbc-2');

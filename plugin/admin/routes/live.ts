@@ -10,14 +10,22 @@ const MAX_LISTENERS = 50;
 export function liveRoutes(scope: FastifyInstance, operation: Operation): void {
   const listeners = new Set<(text: string) => void>();
   let timer: NodeJS.Timeout | undefined;
-  const snapshot = (): string =>
-    JSON.stringify({
-      status: operation.status(),
-      sites: operation.sites(),
-      cache: operation.cache(),
-      flows: operation.flows(0, ''),
-      group: operation.group?.group() ?? null,
-    });
+  const snapshot = async (): Promise<string> => {
+    const [status, sites, group] = await Promise.all([
+      operation.status(),
+      operation.sites(),
+      operation.group?.group() ?? null,
+    ]);
+    return JSON.stringify({ status, sites, group, cache: operation.cache(), flows: operation.flows(0, '') });
+  };
+  const tellAll = async (): Promise<void> => {
+    try {
+      const text = await snapshot();
+      for (const listener of listeners) listener(text);
+    } catch (error) {
+      scope.log.error({ err: error }, 'live page');
+    }
+  };
   const leave = (listener: (text: string) => void): void => {
     listeners.delete(listener);
     if (listeners.size === 0) clearInterval(timer);
@@ -40,12 +48,8 @@ export function liveRoutes(scope: FastifyInstance, operation: Operation): void {
       listeners.add(send);
       reply.sse.onClose(() => leave(send));
       reply.sse.keepAlive();
-      send(snapshot());
-      if (listeners.size === 1)
-        timer = setInterval(() => {
-          const text = snapshot();
-          for (const listener of listeners) listener(text);
-        }, INTERVAL_MS);
+      send(await snapshot());
+      if (listeners.size === 1) timer = setInterval(() => void tellAll(), INTERVAL_MS);
       return reply;
     },
   );

@@ -10,7 +10,7 @@ export function siteRoutes(scope: FastifyInstance, operation: Operation): void {
   scope.get(
     '/v1/sites',
     { schema: describe('All sites: state, shares, nodes, traffic', { tag: 'sites', answer: sitesView }) },
-    () => ({ sites: operation.sites() }),
+    async () => ({ sites: await operation.sites() }),
   );
 
   scope.put<{ Params: { system: string; site: string } }>(

@@ -1,0 +1,71 @@
+import { OrderRefused, type EventOutcome, type GroupOperation, type Operation } from '../admin/operation';
+import type { CustomerView, ReloadView } from '../admin/views';
+import type { Dsbc } from '../main';
+import type { Registry } from '../registry/registry';
+import { keepGauges } from './gauges';
+import { SitesDesk } from './sites';
+import { cacheView, flowsView, readiness, registryIsUp, status } from './status';
+
+export interface OperationOptions {
+  /** Reads the configuration file again and gives it to the instance. */
+  readonly reload: () => Promise<ReloadView>;
+  readonly event?: ((event: unknown) => Promise<EventOutcome>) | undefined;
+  readonly group?: GroupOperation | undefined;
+  /** The monotonic clock that health uses too. */
+  readonly now: () => number;
+}
+
+/** What the admin API shows and does, on a running instance. */
+export function operationOf(dsbc: Dsbc, options: OperationOptions): Operation {
+  const { now } = options;
+  const startedAt = now();
+  const sites = new SitesDesk(dsbc, now);
+  keepGauges(dsbc, sites);
+  const registry = (): Registry => {
+    if (dsbc.registry === undefined) throw new OrderRefused('conflict', 'The registry is not open.');
+    return dsbc.registry;
+  };
+  return {
+    readiness: () => readiness(dsbc),
+    status: () => status(dsbc, startedAt, now()),
+    sites: () => sites.views(),
+    orderSite: (system, site, order) => sites.order(system, site, order),
+    registry: () => ({
+      driver: dsbc.config.registry.driver,
+      up: registryIsUp(dsbc),
+      lookups: cacheView(dsbc).events,
+    }),
+    lookup: async (kind, value) => {
+      const answer = await registry().lookup({ kind, value });
+      return answer === null ? null : { ...answer, kind, value };
+    },
+    customers: (limit) => firstCustomers(registry(), limit),
+    customer: (id) => registry().getCustomer(id),
+    exportCustomer: async (id, exported) => {
+      const customer = await registry().getCustomer(id);
+      if (customer === null) throw new OrderRefused('not_found', `There is no customer ${id}.`);
+      const changed = { ...customer, exported };
+      await registry().putCustomer(changed);
+      return changed;
+    },
+    cache: () => cacheView(dsbc),
+    dropCache: () => dsbc.cache?.invalidate({ type: 'all' }),
+    flows: (limit, search) => flowsView(dsbc, limit, search),
+    reload: options.reload,
+    metrics: async () => ({ contentType: dsbc.metrics.contentType, text: await dsbc.metrics.text() }),
+    event: options.event,
+    group: options.group,
+  };
+}
+
+async function firstCustomers(
+  registry: Registry,
+  limit: number,
+): Promise<{ customers: CustomerView[]; more: boolean }> {
+  const customers: CustomerView[] = [];
+  for await (const customer of registry.customers()) {
+    if (customers.length === limit) return { customers, more: true };
+    customers.push(customer);
+  }
+  return { customers, more: false };
+}

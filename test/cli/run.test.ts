@@ -1,0 +1,173 @@
+import { spawn, type ChildProcessWithoutNullStreams } from 'node:child_process';
+import { createSocket } from 'node:dgram';
+import { mkdtemp, rm, writeFile } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join, resolve } from 'node:path';
+
+const root = resolve(__dirname, '../..');
+
+const freePort = (): Promise<number> =>
+  new Promise((done) => {
+    const socket = createSocket('udp4');
+    socket.bind(0, '127.0.0.1', () => {
+      const { port } = socket.address();
+      socket.close(() => done(port));
+    });
+  });
+
+/** `dsbc run` as a process of its own, from the sources. */
+class Program {
+  stdout = '';
+  stderr = '';
+  readonly ended: Promise<number | null>;
+  readonly #child: ChildProcessWithoutNullStreams;
+
+  constructor(file: string, environment: Record<string, string> = {}) {
+    this.#child = spawn(
+      process.execPath,
+      [
+        '--require',
+        './test/fixtures/typescript.cjs',
+        '--require',
+        './test/fixtures/cli.cjs',
+        '-e',
+        '0',
+        'run',
+        '-c',
+        file,
+      ],
+      { cwd: root, env: { ...process.env, ...environment } },
+    );
+    this.#child.stdout.on('data', (chunk: Buffer) => (this.stdout += chunk.toString()));
+    this.#child.stderr.on('data', (chunk: Buffer) => (this.stderr += chunk.toString()));
+    this.ended = new Promise((done) => this.#child.once('exit', done));
+  }
+
+  get lines(): Record<string, unknown>[] {
+    return this.stdout
+      .split('\n')
+      .filter((line) => line.startsWith('{') && line.endsWith('}'))
+      .map((line) => JSON.parse(line) as Record<string, unknown>);
+  }
+
+  async line(msg: string, count = 1): Promise<Record<string, unknown>> {
+    const end = Date.now() + 15_000;
+    for (;;) {
+      const found = this.lines.filter((line) => line['msg'] === msg)[count - 1];
+      if (found !== undefined) return found;
+      if (Date.now() > end) throw new Error(`no line "${msg}"\n${this.stdout}\n${this.stderr}`);
+      await new Promise((r) => setTimeout(r, 25));
+    }
+  }
+
+  signal(name: NodeJS.Signals): void {
+    this.#child.kill(name);
+  }
+}
+
+describe('dsbc run', () => {
+  let dir: string;
+  let port: number;
+  const programs: Program[] = [];
+  const write = async (more = ''): Promise<string> => {
+    const file = join(dir, 'dsbc.yaml');
+    await writeFile(
+      file,
+      `domains: [example.com]
+sip_servers: [{ name: main, server: embedded, entry: { address: 127.0.0.1, port: ${port} } }]
+default_system: source
+systems: { source: { sites: { main: { nodes: [{ uri: 'sip:127.0.0.1:9' }] } } } }
+registry: { driver: memory }
+admin: { port: 0 }
+drain_ms: 200
+${more}`,
+    );
+    return file;
+  };
+  const run = (file: string, environment?: Record<string, string>): Program => {
+    const program = new Program(file, environment);
+    programs.push(program);
+    return program;
+  };
+  beforeEach(async () => {
+    dir = await mkdtemp(join(tmpdir(), 'dsbc-run-'));
+    port = await freePort();
+  });
+  afterEach(async () => {
+    for (const program of programs.splice(0)) {
+      program.signal('SIGKILL');
+      await program.ended;
+    }
+    await rm(dir, { recursive: true });
+  });
+
+  it('answers on SIP and on the admin API, takes a reload, and ends clean on SIGTERM', async () => {
+    const file = await write();
+    const program = run(file);
+    const { port: adminPort } = await program.line('admin API');
+    const ready = await fetch(`http://127.0.0.1:${String(adminPort)}/readyz`);
+    expect([ready.status, await ready.json()]).toEqual([200, { status: 'ready', reasons: [] }]);
+    expect(await options(port)).toMatch(/^SIP\/2\.0 200 /);
+
+    await write('mtu: 1400\n');
+    program.signal('SIGHUP');
+    await program.line('configuration reloaded');
+    await write('mtu: 1\n');
+    program.signal('SIGHUP');
+    const refused = await program.line('the configuration was not reloaded');
+    expect(JSON.stringify(refused)).toContain('mtu: expected a number from 576 to 65507');
+    expect(await options(port)).toMatch(/^SIP\/2\.0 200 /);
+
+    program.signal('SIGTERM');
+    expect(await program.ended).toBe(0);
+    expect(program.lines.at(-1)).toMatchObject({ msg: 'stopped' });
+    expect(program.stderr).toBe('');
+  }, 40_000);
+
+  it('says that its SIP port is taken, and exits 4', async () => {
+    const blocker = createSocket('udp4');
+    await new Promise<void>((done) => blocker.bind(port, '127.0.0.1', done));
+    const program = run(await write());
+    expect(await program.ended).toBe(4);
+    expect(program.stderr).toContain('DSBC_PORT_TAKEN');
+    expect(program.stderr).toContain(String(port));
+    await new Promise<void>((done) => blocker.close(() => done()));
+  }, 40_000);
+
+  it('exits 3 with the errors of a bad file', async () => {
+    const program = run(await write('mtu: 1\n'));
+    expect(await program.ended).toBe(3);
+    expect(program.stderr).toContain('dsbc.yaml:8: mtu: expected');
+  }, 40_000);
+});
+
+/** Sends an OPTIONS for the entry address itself; resolves with the answer. */
+function options(port: number): Promise<string> {
+  const socket = createSocket('udp4');
+  return new Promise((done, failed) => {
+    const timer = setTimeout(() => failed(new Error('no answer to OPTIONS')), 5000);
+    socket.once('message', (message) => {
+      clearTimeout(timer);
+      socket.close(() => done(message.toString('latin1')));
+    });
+    socket.bind(0, '127.0.0.1', () => {
+      const own = `127.0.0.1:${socket.address().port}`;
+      socket.send(
+        [
+          `OPTIONS sip:127.0.0.1:${port} SIP/2.0`,
+          `Via: SIP/2.0/UDP ${own};branch=z9hG4bK-run;rport`,
+          'Max-Forwards: 70',
+          `From: <sip:test@example.com>;tag=1`,
+          `To: <sip:127.0.0.1:${port}>`,
+          `Call-ID: run-${Math.random()}`,
+          'CSeq: 1 OPTIONS',
+          'Content-Length: 0',
+          '',
+          '',
+        ].join('\r\n'),
+        port,
+        '127.0.0.1',
+      );
+    });
+  });
+}
