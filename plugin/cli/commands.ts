@@ -1,6 +1,7 @@
 import type { Command } from './command';
 import { checkCommand } from './check';
 import { customerCommand } from './customer';
+import { demoCommand } from './demo';
 import { helpCommand } from './help';
 import { registryCommand } from './registry';
 import { runCommand } from './run';
@@ -9,6 +10,7 @@ import { versionCommand } from './version';
 /** Every command, in the order `dsbc help` lists them. */
 export const COMMANDS: readonly Command[] = [
   runCommand,
+  demoCommand,
   checkCommand,
   registryCommand,
   customerCommand,

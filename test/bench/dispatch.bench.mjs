@@ -40,7 +40,7 @@ function dsbcConfig(port, controlPort, sitePort) {
           name: 'main',
           server: bin ? 'drachtio' : 'embedded',
           entry: { address: '127.0.0.1', port, transports: ['udp', 'tcp'] },
-          control: { host: '127.0.0.1', port: controlPort, secret: 'cymru' },
+          ...(bin ? { control: { host: '127.0.0.1', port: controlPort, secret: 'cymru' } } : {}),
         },
       ],
       default_system: 'source',
@@ -54,7 +54,7 @@ function dsbcConfig(port, controlPort, sitePort) {
       },
       registry,
       nat: { keys: [{ id: 1, secret: 'a secret of the bench, 32 bytes or more' }] },
-      limits: { trusted_nets: ['127.0.0.0/8'] },
+      limits: { per_source: { exempt_nets: ['127.0.0.0/8'] } },
     }),
   );
   return file;

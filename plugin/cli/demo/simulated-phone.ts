@@ -113,6 +113,16 @@ export class SimulatedPhone extends UdpParty {
     return answer?.status ?? 408;
   }
 
+  /** Any other request outside a dialog; the final status, 408 for silence. */
+  async request(method: string, number: string, headers: readonly Header[]): Promise<number> {
+    const uri = `sip:${number}@${this.options.domain}`;
+    const answer = await this.send(method, uri, `<${uri}>`, token(8), [
+      ['Contact', this.contact],
+      ...headers,
+    ]);
+    return answer?.status ?? 408;
+  }
+
   protected override onRequest(request: SipMessage, from: Remote): void {
     this.received.push(request.method);
     if (request.method === 'ACK') return;
