@@ -75,9 +75,11 @@ describe('README.md', () => {
 
     afterAll(async () => {
       app.removeAllListeners('exit');
-      const ended = new Promise((done) => app.once('exit', done));
-      app.kill('SIGKILL');
-      await ended;
+      if (app.exitCode === null) {
+        const ended = new Promise((done) => app.once('exit', done));
+        app.kill('SIGKILL');
+        await ended;
+      }
       await server.close();
       await site.close();
       rmSync(folder, { recursive: true, force: true });

@@ -45,7 +45,7 @@ export async function setScene(port: number): Promise<Scene> {
     closers.push(() => world.close());
     await world.bindSites();
     const config = parseConfig(demoConfig(world, join(folder, 'registry.lmdb')));
-    const registry = await openRegistry(config.registry, silentLogger);
+    const registry = await openRegistry(config.registry, { log: silentLogger });
     open.registry = registry;
     closers.push(() => registry.close());
     await fill(registry, world);

@@ -1,0 +1,15 @@
+import { readFileSync } from 'node:fs';
+import { HOOK_POLICIES, HOOKS } from '../../plugin/hooks';
+
+describe('docs/hooks.md', () => {
+  const text = readFileSync('docs/hooks.md', 'utf8');
+
+  it('has one row for each hook, in the order they are called', () => {
+    const rows = [...text.matchAll(/^\| `(\w+)` /gm)].map((match) => match[1]);
+    expect(rows).toEqual([...HOOKS]);
+  });
+
+  it('names every policy', () => {
+    for (const policy of HOOK_POLICIES) expect(text).toContain(`\`${policy}\``);
+  });
+});
