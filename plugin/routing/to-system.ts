@@ -5,6 +5,9 @@ import { chooseRelay, isFarSender, opensDialog } from './relay-choice';
 import type { SystemModel } from './snapshot';
 import { askedOf, systemUri } from './target';
 
+/** drachtio-server never sends what is proxied to a URI over 255 bytes, and does not say so (measured). */
+const MAX_PROXIED_USER = 200;
+
 /** The plan of a request within a system, and the text that chose the site. */
 export function planIn(
   { question, world, steps, key, known }: Deciding,
@@ -59,6 +62,15 @@ export function toSystem(deciding: Deciding, systemName: string): Decision {
     },
     steps,
   );
+  const { user = '' } = facts.target;
+  if (choice.relay !== 'forward' && !facts.server.exactHeaders && user.length > MAX_PROXIED_USER) {
+    return refuse(
+      deciding,
+      414,
+      'Request-URI Too Long',
+      'the SIP server drops proxied requests to so long a user',
+    );
+  }
   const requestUri = systemUri(snapshot, system, facts.target, facts.targetText, {
     asked: askedOf(facts.target, question.calledUser),
     foreign: !question.ours,

@@ -206,6 +206,17 @@ describe('which relay, on drachtio-server', () => {
     expect(decision).toMatchObject({ kind: 'dispatch', ...expected });
   });
 
+  it('H11: a user it could not carry is 414; one that is forwarded is carried', () => {
+    const uri = `sip:${'9'.repeat(240)}@example.com`;
+    expect(route(factsOf({ uri }, { server: UNABLE }), snapshot, labLookup, world())).toMatchObject({
+      kind: 'answer',
+      status: 414,
+    });
+    expect(
+      route(factsOf({ uri, method: 'MESSAGE' }, { server: UNABLE }), snapshot, labLookup, world()),
+    ).toMatchObject({ kind: 'dispatch' });
+  });
+
   it('dialogs: on_path and bypass overrule', () => {
     const onPath = labSnapshot({ dialogs: { endpoint: 'on_path', peer: 'auto' } });
     const bypass = labSnapshot({ dialogs: { endpoint: 'bypass', peer: 'auto' } });
