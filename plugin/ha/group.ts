@@ -45,6 +45,8 @@ export interface GroupEvents {
       readonly term: number;
     },
   ];
+  /** Who has the addresses, as far as this instance knows (perhaps itself); empty: nobody is known. */
+  leader: [instance: string];
   /** The addresses are ours. */
   active: [term: number];
   /** They are not any more. */
@@ -236,6 +238,9 @@ export class Group extends EventEmitter<GroupEvents> {
     switch (message.type) {
       case 'notice':
         this.onNotice(message.notice, message.term);
+        return;
+      case 'leader':
+        this.emit('leader', message.instance);
         return;
       case 'link-alarm':
         this.alarm('link_lost', message.about, message.on);

@@ -2,6 +2,7 @@ import { DsbcError } from '../errors';
 import type { Logger } from '../telemetry/logger';
 import type { GroupEffect } from './group/effect';
 import type { GroupEvent } from './group/event';
+import { otherHolder } from './group/election';
 import { step } from './group/machine';
 import type { GroupMessage } from './group/message';
 import type { GroupConfig, GroupState } from './group/state';
@@ -28,6 +29,8 @@ export interface RunnerOptions {
   readonly drain: () => Promise<void>;
   /** The lease in the kernel was added or renewed: it lasts for `forMs` from now. 0: no addresses any more. */
   readonly onLease: (forMs: number, term: number) => void;
+  /** Who has the addresses, as far as we know; empty: nobody is known. Called on change. */
+  readonly onLeader: (instance: string) => void;
   readonly onNotice: (notice: RunnerNotice, state: Readonly<GroupState>) => void;
   readonly log: Logger;
 }
@@ -47,6 +50,7 @@ export class GroupRunner {
   private closed = false;
   /** We added the addresses and have not removed them. */
   private added = false;
+  private leader = '';
   private busy = false;
   private readonly waiting: GroupEvent[] = [];
 
@@ -104,8 +108,14 @@ export class GroupRunner {
   }
 
   private apply(event: GroupEvent, time: number): void {
-    const { state, effects } = step(this.options.config, this.current, event, time);
+    const { config } = this.options;
+    const { state, effects } = step(config, this.current, event, time);
     this.current = state;
+    const leader = state.holding ? config.id : (otherHolder({ config, state, now: time })?.id ?? '');
+    if (leader !== this.leader) {
+      this.leader = leader;
+      this.options.onLeader(leader);
+    }
     if (effects.length === 0) return;
     const ordered: GroupEffect[] = [];
     for (const effect of effects) {

@@ -65,6 +65,7 @@ export type FromWorker =
   | { readonly type: 'ready'; readonly network: 'native' | 'iproute2' }
   | { readonly type: 'failed'; readonly message: string; readonly code: string | undefined }
   | { readonly type: 'notice'; readonly notice: RunnerNotice; readonly term: number }
+  | { readonly type: 'leader'; readonly instance: string }
   | { readonly type: 'link-alarm'; readonly about: string; readonly on: boolean }
   | { readonly type: 'status'; readonly request: number; readonly status: GroupStatus }
   | {

@@ -81,6 +81,7 @@ async function run(data: WorkerData): Promise<void> {
       if (forMs > 0) shared.grant(forMs, term);
       else shared.revoke();
     },
+    onLeader: (instance) => post({ type: 'leader', instance }),
     onNotice: (notice, state) => {
       if (notice.type === 'state' && command !== undefined) {
         if (notice.to === 'ACTIVE' && notice.from !== 'HANDOVER') command.gained();

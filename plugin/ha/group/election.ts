@@ -1,4 +1,4 @@
-import type { PeerView } from './state';
+import type { GroupState, PeerView } from './state';
 import type { Turn } from './turn';
 import { isLive, isServing, peerOf } from './turn';
 
@@ -91,7 +91,9 @@ export function outranks(
 }
 
 /** Somebody else has the addresses, as far as we heard within the time that counts. */
-export function otherHolder(turn: Turn): { readonly id: string; readonly view: PeerView } | undefined {
+export function otherHolder(
+  turn: Pick<Turn, 'config' | 'now'> & { readonly state: Readonly<GroupState> },
+): { readonly id: string; readonly view: PeerView } | undefined {
   for (const id of turn.config.peers) {
     const view = peerOf(turn.state, id);
     if (view.holding && isServing(view.state) && isLive(turn, view)) return { id, view };

@@ -1,0 +1,70 @@
+import { createHmac, timingSafeEqual } from 'node:crypto';
+
+/*
+ * Frames of the replication channel: length u32 | JSON | HMAC-SHA256 cut to 16 bytes, over a counter and the JSON, under
+ * a key of this connection and direction. Both sides choose 32 random bytes at the start, so a recorded connection
+ * cannot be played again; what is replicated is not secret, the heartbeat links are private.
+ */
+
+export const NONCE_BYTES = 32;
+export const GREETING = Buffer.from('DSBCREP1', 'latin1');
+const MAC_BYTES = 16;
+/** More than a batch ever needs; a longer frame is a broken or hostile peer. */
+export const MAX_FRAME_BYTES = 8 * 1024 * 1024;
+
+/** Key of one direction of one connection. */
+export function sessionKey(
+  key: string,
+  group: string,
+  side: 'follower' | 'source',
+  nonces: readonly [follower: Buffer, source: Buffer],
+): Buffer {
+  return createHmac('sha256', key).update(`${side}\0${group}\0`).update(nonces[0]).update(nonces[1]).digest();
+}
+
+function mac(key: Buffer, counter: number, body: Buffer): Buffer {
+  const prefix = Buffer.alloc(8);
+  prefix.writeBigUInt64BE(BigInt(counter));
+  return createHmac('sha256', key).update(prefix).update(body).digest().subarray(0, MAC_BYTES);
+}
+
+/** Makes the frames of one direction. */
+export class FrameWriter {
+  private counter = 0;
+
+  constructor(private readonly key: Buffer) {}
+
+  frame(value: unknown): Buffer {
+    const body = Buffer.from(JSON.stringify(value), 'utf8');
+    const length = Buffer.alloc(4);
+    length.writeUInt32BE(body.length);
+    return Buffer.concat([length, body, mac(this.key, this.counter++, body)]);
+  }
+}
+
+/** Reads the frames of one direction, in whatever pieces they come. */
+export class FrameReader {
+  private counter = 0;
+  private bytes: Buffer = Buffer.alloc(0);
+
+  constructor(private readonly key: Buffer) {}
+
+  /** @throws Error for a frame that is too long, forged or out of order */
+  push(chunk: Buffer): readonly unknown[] {
+    this.bytes = this.bytes.length === 0 ? chunk : Buffer.concat([this.bytes, chunk]);
+    const values: unknown[] = [];
+    for (;;) {
+      if (this.bytes.length < 4) return values;
+      const length = this.bytes.readUInt32BE(0);
+      if (length > MAX_FRAME_BYTES) throw new Error(`a frame of ${length} bytes is too long`);
+      const end = 4 + length + MAC_BYTES;
+      if (this.bytes.length < end) return values;
+      const body = this.bytes.subarray(4, 4 + length);
+      const sent = this.bytes.subarray(4 + length, end);
+      if (!timingSafeEqual(mac(this.key, this.counter++, body), sent))
+        throw new Error('a frame is not authentic');
+      values.push(JSON.parse(body.toString('utf8')));
+      this.bytes = this.bytes.subarray(end);
+    }
+  }
+}

@@ -1,0 +1,202 @@
+import { createSocket } from 'node:dgram';
+import { join } from 'node:path';
+import type { Group, GroupOptions } from '../../plugin/ha/group';
+import { createGroup } from '../../plugin/ha/group';
+import type { GroupSettings } from '../../plugin/ha/settings';
+import type { WitnessRow, WitnessStore } from '../../plugin/ha/ports';
+import { builtPlugin } from '../fixtures/ha/built';
+
+const NETWORK = join(__dirname, '../fixtures/ha/memory-network.cjs');
+/** The worker as it is built; main's side runs from the sources. */
+const workerFile = join(builtPlugin(), 'ha/worker.js');
+
+async function freePort(): Promise<number> {
+  const socket = createSocket('udp4');
+  await new Promise<void>((resolve) => socket.bind(0, '127.0.0.1', resolve));
+  const { port } = socket.address();
+  await new Promise<void>((resolve) => void socket.close(resolve));
+  return port;
+}
+
+async function until(condition: () => boolean, what: string, withinMs = 8000): Promise<void> {
+  const end = performance.now() + withinMs;
+  while (!condition()) {
+    if (performance.now() > end) throw new Error(`not within ${withinMs} ms: ${what}`);
+    await new Promise((resolve) => setTimeout(resolve, 5));
+  }
+}
+
+describe('a group as main sees it', () => {
+  const groups: Group[] = [];
+  const make = async (
+    names: readonly string[],
+    change: Partial<GroupSettings> = {},
+    options: Partial<GroupOptions> = {},
+  ): Promise<readonly Group[]> => {
+    const ports = await Promise.all(names.map(() => freePort()));
+    const made = names.map((instance, index) =>
+      createGroup({
+        settings: {
+          group: 'g',
+          instance,
+          key: 'a key of the test',
+          heartbeatMs: 100,
+          drainMs: 50,
+          listen: { m1: { host: '127.0.0.1', port: ports[index]! } },
+          peers: names
+            .map((id, at) => ({ id, links: { m1: { host: '127.0.0.1', port: ports[at]! } } }))
+            .filter(({ id }) => id !== instance),
+          vips: [{ address: '198.51.100.10', family: 4, interface: 'eth0' }],
+          ...change,
+        },
+        networkModule: NETWORK,
+        workerFile,
+        ...options,
+      }),
+    );
+    groups.push(...made);
+    return made;
+  };
+  const started = async (...args: Parameters<typeof make>): Promise<readonly Group[]> => {
+    const made = await make(...args);
+    await Promise.all(made.map((group) => group.start()));
+    for (const group of made) group.setSipHealthy(true);
+    await until(() => made.filter(({ state }) => state === 'ACTIVE').length === 1, 'one active');
+    await until(
+      () => made.filter(({ state }) => state === 'STANDBY').length === made.length - 1,
+      'the others stand by',
+    );
+    return made;
+  };
+  afterEach(async () => {
+    await Promise.all(groups.splice(0).map((group) => group.close()));
+  });
+
+  it('has one member that may send SIP, and moves that right by a hand-over', async () => {
+    const [a, b] = await started(['a', 'b']);
+    const first = a!.servingTerm() > 0 ? a! : b!;
+    const second = first === a ? b! : a!;
+    expect(first.state).toBe('ACTIVE');
+    expect(second.servingTerm()).toBe(0);
+    const leaders: string[] = [];
+    second.on('leader', (instance) => leaders.push(instance));
+    const term = first.servingTerm();
+    // Both must have heard that they are heard.
+    await new Promise((resolve) => setTimeout(resolve, 300));
+    expect(await first.handover()).toMatchObject({ done: true });
+    await until(() => second.servingTerm() > term, 'the other serves');
+    expect(first.servingTerm()).toBe(0);
+    expect(leaders.at(-1)).toBe(second === a ? 'a' : 'b');
+    expect(await first.handover()).toMatchObject({
+      done: false,
+      reason: expect.stringMatching(/only the active/),
+    });
+  });
+
+  it('hands over before maintenance, does not claim in it, and comes back', async () => {
+    const [a, b] = await started(['a', 'b']);
+    const first = a!.state === 'ACTIVE' ? a! : b!;
+    const second = first === a ? b! : a!;
+    await new Promise((resolve) => setTimeout(resolve, 300));
+    expect((await first.maintenance(true)).done).toBe(true);
+    await until(() => first.state === 'MAINT', 'maintenance');
+    expect(await second.handover()).toEqual({ done: false, reason: 'no peer can take over' });
+    expect((await first.maintenance(false)).done).toBe(true);
+    await until(() => first.state === 'STANDBY', 'standby again');
+  });
+
+  it('lets in-flight work end before a hand-over, but not for ever', async () => {
+    const waited: number[] = [];
+    const quiesce = (limitMs: number): Promise<void> => {
+      waited.push(limitMs);
+      return new Promise(() => undefined);
+    };
+    const [a, b] = await started(['a', 'b'], {}, { quiesce });
+    const first = a!.state === 'ACTIVE' ? a! : b!;
+    await new Promise((resolve) => setTimeout(resolve, 300));
+    expect((await first.leave()).done).toBe(true);
+    expect(waited).toEqual([50]);
+  });
+
+  it('says what it knows', async () => {
+    const [a] = await started(['a', 'b']);
+    await new Promise((resolve) => setTimeout(resolve, 300));
+    const status = await a!.status();
+    expect(status).toMatchObject({
+      instance: 'a',
+      links: 1,
+      sipHealthy: true,
+      network: 'iproute2',
+      witness: undefined,
+    });
+    expect(status.peers).toEqual([expect.objectContaining({ instance: 'b', links: 1, priority: 100 })]);
+    expect(status.peers[0]!.paths.m1!.received).toBeGreaterThan(2);
+    expect(status.rejected.forged).toBe(0);
+  });
+
+  it('takes the right to serve from a main thread that is blocked, before it can run again', async () => {
+    const [alone] = await started(['a']);
+    expect(alone!.servingTerm()).toBeGreaterThan(0);
+    const discards: number[] = [];
+    alone!.on('discard', () => discards.push(1));
+    const end = performance.now() + 400;
+    while (performance.now() < end);
+    // Not one turn of the event loop has passed.
+    expect(alone!.servingTerm()).toBe(0);
+    await until(() => discards.length > 0, 'what queued is to be discarded');
+    await until(() => alone!.servingTerm() > 0, 'it serves again');
+  });
+
+  it('holds the addresses only while the witness lets it', async () => {
+    let row: WitnessRow | null = null;
+    let reachable = true;
+    const store: WitnessStore = {
+      read: () => (reachable ? Promise.resolve(row) : Promise.reject(new Error('unreachable'))),
+      compareAndSet: (_group, expected, next) => {
+        if (!reachable) return new Promise(() => undefined);
+        const applied: boolean = row?.term === expected?.term && row?.seq === expected?.seq;
+        if (applied) row = next;
+        return Promise.resolve({ applied, current: row });
+      },
+    };
+    const [alone] = await started(['a'], { witness: 'strict' }, { witness: store });
+    await until(() => alone!.servingTerm() > 0, 'it serves');
+    expect(row).toMatchObject({ owner: 'a' });
+    reachable = false;
+    const cut = performance.now();
+    await until(() => alone!.servingTerm() === 0, 'it lets go');
+    expect(performance.now() - cut).toBeLessThan(2100);
+    reachable = true;
+    await until(() => alone!.servingTerm() > 0, 'it serves again');
+  });
+
+  it('refuses to start with what cannot work', async () => {
+    await expect(make(['a'], { peers: [{ id: 'a', links: {} }] })).rejects.toThrow(
+      expect.objectContaining({ code: 'DSBC_GROUP_INVALID' }),
+    );
+    await expect(make(['a'], { witness: 'strict' })).rejects.toThrow(/store/);
+    const [refused] = await make(['a'], {
+      vips: [{ address: '198.51.100.10', family: 4, interface: 'refuses' }],
+    });
+    await expect(refused!.start()).rejects.toThrow('this network refuses');
+  });
+
+  it('says so when its worker fails', async () => {
+    const [doomed] = await make(['a'], {
+      vips: [{ address: '198.51.100.10', family: 4, interface: 'explodes' }],
+    });
+    const failed = new Promise<Error>((resolve) => doomed!.once('failed', resolve));
+    await doomed!.start();
+    expect((await failed).message).toBe('the network exploded');
+    expect(doomed!.state).toBe('FAULT');
+    await expect(doomed!.status()).rejects.toThrow(/not running/);
+  });
+
+  it('closes twice, and before it was started', async () => {
+    const [never] = await make(['a']);
+    await never!.close();
+    const [once] = await started(['a']);
+    await Promise.all([once!.close(), once!.close()]);
+    expect(once!.servingTerm()).toBe(0);
+  });
+});

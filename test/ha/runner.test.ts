@@ -1,0 +1,162 @@
+import { timingFor } from '../../plugin/ha/group/timing';
+import type { GroupConfig } from '../../plugin/ha/group/state';
+import type { HeldAddress, VipAddress } from '../../plugin/ha/ports';
+import { GroupRunner } from '../../plugin/ha/runner';
+import { silentLogger } from '../../plugin/telemetry/logger';
+
+const VIP: VipAddress = { address: '198.51.100.10', family: 4, interface: 'eth0' };
+const config: GroupConfig = {
+  id: 'a',
+  peers: [],
+  priority: 100,
+  timing: timingFor(50),
+  preemption: 'never',
+  witness: 'none',
+  drainMs: 0,
+};
+
+/** A runner over a driver that writes down what it is asked, with a clock that tests can push. */
+function bench(held: readonly HeldAddress[] = []) {
+  const calls: string[] = [];
+  const states: string[] = [];
+  let skew = 0;
+  const fail = { add: false, remove: false, renew: false };
+  const act = (name: 'add' | 'remove' | 'renew') => (): Promise<void> => {
+    calls.push(name);
+    return fail[name] ? Promise.reject(new Error(`${name} fails`)) : Promise.resolve();
+  };
+  const runner = new GroupRunner({
+    config,
+    incarnation: 1,
+    vips: [VIP],
+    driver: {
+      add: act('add'),
+      renew: act('renew'),
+      remove: act('remove'),
+      list: () => Promise.resolve(held),
+    },
+    announcer: {
+      announce: () => {
+        calls.push('announce');
+        return Promise.resolve();
+      },
+    },
+    now: () => performance.now() + skew,
+    mainAge: () => 0,
+    send: () => calls.push('send'),
+    drain: () => Promise.resolve(),
+    onLease: (forMs) => calls.push(forMs > 0 ? 'granted' : 'revoked'),
+    onLeader: () => undefined,
+    onNotice: (notice) => {
+      if (notice.type === 'state') states.push(notice.to);
+    },
+    log: silentLogger,
+  });
+  return { runner, calls, states, fail, push: (ms: number) => (skew += ms) };
+}
+
+type Bench = ReturnType<typeof bench>;
+
+async function run({ runner }: Bench): Promise<void> {
+  await runner.prepare();
+  runner.start();
+  runner.give({ type: 'links', active: 1 });
+  runner.give({ type: 'sip', healthy: true });
+}
+
+async function until(condition: () => boolean): Promise<void> {
+  const end = performance.now() + 3000;
+  while (!condition()) {
+    if (performance.now() > end) throw new Error('not within 3 s');
+    await new Promise((resolve) => setTimeout(resolve, 2));
+  }
+}
+
+describe('the runner of the machine', () => {
+  const benches: Bench[] = [];
+  const open = (...args: Parameters<typeof bench>): Bench => {
+    const made = bench(...args);
+    benches.push(made);
+    return made;
+  };
+  afterEach(() => Promise.all(benches.splice(0).map(({ runner }) => runner.close())));
+
+  it('adds, announces, then says so; and renews before every heartbeat', async () => {
+    const made = open();
+    await run(made);
+    await until(() => made.calls.filter((call) => call === 'renew').length > 3);
+    const from = made.calls.indexOf('add');
+    expect(made.calls.slice(from, from + 4)).toEqual(['add', 'granted', 'announce', 'send']);
+    made.calls.forEach((call, index) => {
+      if (call === 'renew') expect(made.calls.slice(index, index + 3)).toEqual(['renew', 'granted', 'send']);
+    });
+  });
+
+  it('does not believe in addresses that could not be added', async () => {
+    const made = open();
+    made.fail.add = true;
+    await run(made);
+    await until(() => made.states.includes('RECHECK'));
+    expect(made.calls).not.toContain('granted');
+  });
+
+  it('removes and rechecks when a renewal fails', async () => {
+    const made = open();
+    await run(made);
+    await until(() => made.calls.includes('granted'));
+    made.fail.renew = true;
+    await until(() => made.states.includes('RECHECK'));
+    expect(made.calls.at(-1) === 'send' || made.calls.includes('remove')).toBe(true);
+    expect(made.calls.slice(made.calls.lastIndexOf('granted'))).toContain('revoked');
+  });
+
+  it('tries again to remove what could not be removed', async () => {
+    const made = open();
+    await run(made);
+    await until(() => made.calls.includes('granted'));
+    made.fail.remove = true;
+    // So that it does not claim again meanwhile.
+    made.runner.give({ type: 'sip', healthy: false });
+    made.runner.give({ type: 'vip-lost' });
+    await until(() => made.calls.filter((call) => call === 'remove').length >= 2);
+    made.fail.remove = false;
+  });
+
+  it('renews nothing that was decided before a stall', async () => {
+    const made = open();
+    await run(made);
+    await until(() => made.calls.includes('granted'));
+    // The clock jumps over the fence, as after a stop: the next step drops the addresses instead of renewing.
+    const before = made.calls.length;
+    made.push(500);
+    made.runner.give({ type: 'timer' });
+    await until(() => made.states.includes('RECHECK'));
+    expect(made.calls.slice(before)).not.toContain('renew');
+    expect(made.calls.slice(before)).toContain('remove');
+  });
+
+  it('removes leftovers of its own and nothing else', async () => {
+    const leftover: HeldAddress = { ...VIP, prefix: 32, validS: 1 };
+    const other: HeldAddress = { ...VIP, address: '198.51.100.1', prefix: 24, validS: Infinity };
+    const made = open([leftover, other]);
+    await made.runner.prepare();
+    expect(made.calls).toEqual(['remove']);
+  });
+
+  it('refuses to start when its address is on the machine for good', async () => {
+    const made = open([{ ...VIP, prefix: 24, validS: Infinity }]);
+    await expect(made.runner.prepare()).rejects.toThrow(
+      expect.objectContaining({ code: 'DSBC_GROUP_INVALID' }),
+    );
+    expect(made.calls).toEqual([]);
+  });
+
+  it('takes the addresses with it when it is closed', async () => {
+    const made = open();
+    await run(made);
+    await until(() => made.calls.includes('granted'));
+    await made.runner.close();
+    expect(made.calls.at(-1)).toBe('remove');
+    await made.runner.close();
+  });
+});
