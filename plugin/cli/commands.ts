@@ -2,6 +2,7 @@ import type { Command } from './command';
 import { checkCommand } from './check';
 import { customerCommand } from './customer';
 import { demoCommand } from './demo';
+import { explainCommand } from './explain';
 import { helpCommand } from './help';
 import { registryCommand } from './registry';
 import { runCommand } from './run';
@@ -12,6 +13,7 @@ export const COMMANDS: readonly Command[] = [
   runCommand,
   demoCommand,
   checkCommand,
+  explainCommand,
   registryCommand,
   customerCommand,
   helpCommand(() => COMMANDS),
