@@ -29,7 +29,7 @@ const nodes = Object.entries(config.systems).flatMap(([system, { sites }]) =>
 );
 const ACCOUNTS = Array.from({ length: 20_000 }, (_, i) => String(100_000 + i));
 const sites = nodes.map((node) => ({ ...node, process: startSite(node.host, node.port) }));
-const program = await startNode(['dist/cli/main.js', 'run', '-c', values.config], 'ready');
+const program = await startNode(['dist/cli/main.js', 'run', '-c', values.config], '"serving"');
 const client = (scenario, rate, local) =>
   runClient({
     scenario,
