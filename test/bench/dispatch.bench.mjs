@@ -85,7 +85,10 @@ async function measure(app, method) {
           ],
           'connected',
         )
-      : await startNode(['dist/cli/main.js', 'run', '-c', dsbcConfig(port, controlPort, sitePort)], '"serving"');
+      : await startNode(
+          ['dist/cli/main.js', 'run', '-c', dsbcConfig(port, controlPort, sitePort)],
+          '"serving"',
+        );
   const client = (transactions, at) =>
     runClient({
       scenario: method === 'INVITE' ? 'uac-invite' : 'uac-register',
