@@ -1,4 +1,4 @@
-import { randomBytes, type BinaryLike } from 'node:crypto';
+import { randomBytes } from 'node:crypto';
 import { systemClock, type Clock } from './clock';
 import { capabilityToken, PROTOCOL_VERSION } from './control/capabilities';
 import { ControlServer } from './control/control-server';
@@ -14,6 +14,7 @@ import { DialogTable } from './dialog/dialog-table';
 import { ServerDialogs } from './dialog/server-dialogs';
 import { DEFAULT_LIMITS, type Limits } from './limits';
 import { silentLog, type Log } from './log';
+import { BranchSeal } from './proxy/branch-seal';
 import { DialogSeal } from './proxy/dialog-seal';
 import { InDialogForwarder, type FlowOfToken } from './proxy/in-dialog';
 import { NextHops, systemResolver, type Resolver } from './proxy/next-hop';
@@ -46,10 +47,11 @@ export interface EmbeddedOptions {
   readonly limits?: Partial<Limits>;
   readonly resolver?: Resolver;
   /**
-   * Secrets that bind Record-Route to a dialog: the first one is used, all are accepted. Servers that share them
-   * forward in-dialog requests for each other; by default a random one, so that dialogs on path end with the process.
+   * Secrets that bind Record-Route to a dialog and Via to a request: the first one is used, all are accepted. Servers
+   * that share them forward in-dialog requests, and answers to requests in progress, for each other. By default a random
+   * one: then dialogs on path and ringing calls end with the process.
    */
-  readonly routeKeys?: readonly BinaryLike[];
+  readonly routeKeys?: readonly (string | Uint8Array)[];
   /** Checks the user part of our Record-Route and says which flow it names; undefined when it is not valid. */
   readonly verifyFlow?: (user: string) => TokenFlow | undefined;
 }
@@ -126,11 +128,14 @@ class Server implements EmbeddedServer {
     const send = this.#transport.send.bind(this.#transport);
     const self = new Self(() => this.#transport.entries);
     const finder = new FlowFinder(this.#transport, new NextHops(options.resolver ?? systemResolver, clock));
-    const seal = new DialogSeal(options.routeKeys ?? [randomBytes(32)]);
+    const keys = options.routeKeys ?? [randomBytes(32)];
+    const seal = new DialogSeal(keys);
+    const branches = new BranchSeal(keys);
     this.#requests = new ApplicationRequests(clock);
     const inDialog = new InDialogForwarder({
       self,
       seal,
+      branches,
       flowOfToken: this.#flowOfToken,
       flowTo: (uri, from) => finder.toUri(uri, { entry: from.entry }),
       send,
@@ -160,6 +165,7 @@ class Server implements EmbeddedServer {
       ({ flow: cameBy }, wish) => ({
         clock,
         self,
+        branches,
         flowTo: (target) => finder.toTarget(target, cameBy, wish),
         send: (outgoing, flow, user) => this.#transactions.send(outgoing, flow, user),
         sendStray: send,
@@ -171,6 +177,7 @@ class Server implements EmbeddedServer {
       isOwnUri: (uri) => self.isOwnUri(uri),
       send: (outgoing, flow, user, patience) => this.#transactions.send(outgoing, flow, user, patience),
       dialogs: clientDialogs,
+      branches,
     });
     this.#control = new ControlServer({
       ...environment,
@@ -203,6 +210,7 @@ class Server implements EmbeddedServer {
       forwardStray: (inbound) =>
         forwardStrayAnswer(inbound, {
           self,
+          branches,
           send,
           entryFor: (transport, address) => this.#transport.entryFor(transport, address),
         }),

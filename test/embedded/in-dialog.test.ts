@@ -232,37 +232,64 @@ describe('a dialog on path', () => {
   });
 });
 
-describe('an answer that belongs to nothing', () => {
-  let lab: Lab;
-  beforeAll(async () => {
-    lab = await openLab(() => undefined, {});
+describe('an answer that belongs to no transaction', () => {
+  const answerOf = (lines: string[]): string =>
+    ['SIP/2.0 200 OK', ...lines, 'Content-Length: 0', '\r\n'].join('\r\n');
+
+  /** A server at work, the INVITE as its site saw it, and then another server in its place. */
+  const takeOver = async (keys: string[], keysOfOther: string[]) => {
+    const first: Lab = await openLab(
+      (srf) => srf.invite((req) => void srf.proxyRequest(req, [first.target(0)]).catch(() => undefined)),
+      { routeKeys: keys },
+    );
+    const { us, phone, sites } = first;
+    const site = sites[0]!;
+    phone.send(requestOf('INVITE', 'sip:1002@example.com', phone.host), us);
+    await until(() => site.received.length > 0);
+    first.srf.disconnect();
+    await first.server.close();
+    const second = await openLab(() => undefined, {
+      addresses: [{ address: us.address, port: us.port, transports: ['udp', 'tcp'] }],
+      routeKeys: keysOfOther,
+    });
+    const close = async (): Promise<void> => {
+      await second.close();
+      await Promise.all([phone.close(), site.close()]);
+    };
+    phone.received.length = 0;
+    return { us, phone, site, invite: site.received[0]!, close };
+  };
+
+  it('reaches the caller through a server that took over, by the second Via', async () => {
+    const { us, phone, site, invite, close } = await takeOver(['shared'], ['new', 'shared']);
+    site.send(answerTo(invite, 180), us);
+    site.send(answerTo(invite, 200), us);
+    await until(() => phone.received.length === 2);
+    expect(phone.received.map(({ status, vias }) => [status, vias.length])).toEqual([
+      [180, 1],
+      [200, 1],
+    ]);
+    await close();
   });
-  afterAll(() => lab.close());
 
-  const answer = (vias: string[]): string =>
-    [
-      'SIP/2.0 200 OK',
-      ...vias.map((via) => `Via: SIP/2.0/UDP ${via}`),
-      'From: <sip:a@example.com>;tag=1',
-      'To: <sip:b@example.com>;tag=2',
-      'Call-ID: stray',
-      'CSeq: 1 INVITE',
-      'Content-Length: 0',
-      '\r\n',
-    ].join('\r\n');
-
-  it('is forwarded by its second Via, if the first is ours', async () => {
-    const us = `127.0.0.1:${lab.us.port};branch=z9hG4bKa`;
-    const next = `192.0.2.33;received=127.0.0.1;rport=${lab.phone.port};branch=z9hG4bKb`;
-    lab.sites[0]!.send(answer([us, next]), lab.us);
-    await until(() => lab.phone.received.length === 1);
-    expect(lab.phone.received[0]?.vias).toHaveLength(1);
-    lab.sites[0]!.send(answer([`192.0.2.99;branch=z9hG4bKa`, next]), lab.us);
-    lab.sites[0]!.send(answer([us]), lab.us);
-    lab.sites[0]!.send(answer([us, '255.255.255.255;branch=z9hG4bKb']), lab.us);
-    lab.sites[0]!.send(answer([us, '224.0.0.1;branch=z9hG4bKb']), lab.us);
-    lab.sites[0]!.send(answer([us, 'name.invalid;branch=z9hG4bKb']), lab.us);
-    await pause(50);
-    expect(lab.phone.received).toHaveLength(1);
+  it('goes nowhere unless its first Via is one that we gave to that very request', async () => {
+    const { us, phone, site, invite, close } = await takeOver(['shared'], ['shared']);
+    const [top, next] = invite.vias.map(({ text }) => text) as [string, string];
+    const rest = ['from', 'to', 'call-id', 'cseq'].map((key) => `${key}: ${invite.get(key) ?? ''}`);
+    const victim = `SIP/2.0/UDP 127.0.0.1:${phone.port};branch=z9hG4bKother`;
+    const forged = [
+      [`Via: ${top}`, `Via: ${victim}`],
+      [`Via: SIP/2.0/UDP ${us.address}:${us.port};branch=z9hG4bKmadeup`, `Via: ${next}`],
+      [`Via: SIP/2.0/UDP 192.0.2.99;branch=z9hG4bKmadeup`, `Via: ${next}`],
+      [`Via: ${top}`],
+      [`Via: ${top}`, 'Via: SIP/2.0/UDP 255.255.255.255;branch=z9hG4bKb'],
+    ];
+    for (const vias of forged) site.send(answerOf([...vias, ...rest]), us);
+    site.send(answerOf([`Via: ${top}`, `Via: ${next}`, ...rest.slice(0, 2), 'Call-ID: other', rest[3]!]), us);
+    await pause(60);
+    expect(phone.received).toHaveLength(0);
+    site.send(answerOf([`Via: ${top}`, `Via: ${next}`, ...rest]), us);
+    await until(() => phone.received.length === 1);
+    await close();
   });
 });

@@ -8,13 +8,14 @@ import { milliseconds, parseCommandMessage, type Command, type CommandMessage } 
 import { metaTokens } from '../control/meta';
 import type { ClientDialogs, Opening } from '../dialog/client-dialogs';
 import { tagOf, type Dialog } from '../dialog/dialog';
+import type { BranchSeal } from '../proxy/branch-seal';
 import { asSipUri } from '../proxy/next-hop';
 import { ownVia } from '../proxy/via-lines';
 import type { ClientTransaction, ClientUser } from '../transaction/client-transaction';
 import { cancelOf, outgoing, type Outgoing } from '../transaction/outgoing';
 import type { SendError, Flow } from '../transport/flow';
 import { answerText } from '../wire/answer';
-import { messageText, newBranch, newTag } from '../wire/text';
+import { messageText, newTag } from '../wire/text';
 import { missingLines } from './answer-command';
 import { completeHeaders, opensDialog } from './own-headers';
 
@@ -34,6 +35,7 @@ export interface OwnRequestEnvironment {
     patience?: number,
   ) => ClientTransaction | undefined;
   readonly dialogs: ClientDialogs;
+  readonly branches: BranchSeal;
 }
 
 /** Which dialog a request opens, or is inside of. */
@@ -116,8 +118,8 @@ export class OwnRequests {
         existingOnly: given.orders.has('existing-flow'),
       });
       this.#withFlow(command, application, found, (flow) => {
-        const branch = newBranch();
         const headers = completeHeaders(given, line, flow);
+        const branch = this.#environment.branches.fresh(headers);
         const sent = outgoing({ ...line, branch, via: ownVia(flow, branch), body: given.body }, headers);
         const contact = headers.find(({ key }) => key === 'contact')?.value ?? '';
         this.#launch(command, application, sent, flow, given, openingPart(sent, application, flow, contact));

@@ -4,7 +4,7 @@ import type { Header, SipMessage } from '../../message/sip-message';
 import type { Self } from '../core/self';
 import { outgoing, type Outgoing } from '../transaction/outgoing';
 import { hostPort, type Flow } from '../transport/flow';
-import { newBranch } from '../wire/text';
+import type { BranchSeal } from './branch-seal';
 import { SEAL_PARAMETER } from './dialog-seal';
 import { applyHeaders } from './header-policy';
 import { ownVia } from './via-lines';
@@ -91,9 +91,9 @@ export function forwardedRequest(
   request: SipMessage,
   headers: readonly Header[],
   target: { readonly uri: string; readonly flow: Flow },
-  self: Self,
+  { self, branches }: { readonly self: Self; readonly branches: BranchSeal },
 ): Outgoing {
-  const branch = newBranch();
+  const branch = branches.fresh(headers);
   // A Request-URI that names us is replaced by where the application sends it.
   const uri = self.isOwnUri(parseUri(request.uri)) ? target.uri : request.uri;
   const via = ownVia(target.flow, branch);

@@ -1,4 +1,3 @@
-import { createHash } from 'node:crypto';
 import { param, parseNameAddr } from '../../message/name-addr';
 import type { SipMessage } from '../../message/sip-message';
 import { parseUri, uriParam, type SipUri } from '../../message/uri';
@@ -7,6 +6,7 @@ import type { Flow, Sent } from '../transport/flow';
 import { isSingleHost } from '../wire/address-guard';
 import type { Inbound } from '../wire/inbound';
 import { requestText } from '../wire/text';
+import type { BranchSeal } from './branch-seal';
 import { SEAL_PARAMETER, type DialogSeal, type Unsealed } from './dialog-seal';
 import { withOneHopLess, withoutRoutes } from './forwarding';
 import { ownVia } from './via-lines';
@@ -17,6 +17,7 @@ export type FlowOfToken = (user: string) => Flow | undefined;
 export interface InDialogEnvironment {
   readonly self: Self;
   readonly seal: DialogSeal;
+  readonly branches: BranchSeal;
   readonly flowOfToken: FlowOfToken;
   /** Where a URI is, seen from the entry address a request came in on. */
   readonly flowTo: (uri: SipUri, from: Flow) => Flow | undefined | Promise<Flow | undefined>;
@@ -34,13 +35,6 @@ export function isAlongOurRoute(message: SipMessage, self: Self): boolean {
   const [first] = message.list('route');
   const uri = first === undefined ? undefined : parseNameAddr(first)?.uri;
   return uri !== undefined && self.namesUs(uri);
-}
-
-/** The same for a request, its ACK and its CANCEL, and for each time it comes again (RFC 3261 §16.11). */
-function statelessBranch(message: SipMessage): string {
-  const { via } = message;
-  const marks = `${via?.branch ?? ''}|${via?.host ?? ''}:${via?.port ?? ''}|${message.callId ?? ''}|${message.cseq?.number ?? ''}`;
-  return `z9hG4bK${createHash('sha1').update(marks, 'latin1').digest('base64url')}`;
 }
 
 /**
@@ -106,7 +100,7 @@ export class InDialogForwarder {
 
   #send(inbound: Inbound, headers: SipMessage['headers'], flow: Flow): void {
     const { message } = inbound;
-    const via = ownVia(flow, statelessBranch(message), inbound.flow.connection);
+    const via = ownVia(flow, this.#environment.branches.stateless(message), inbound.flow.connection);
     const lines = [{ name: 'Via', value: via }, ...headers];
     this.#environment.send(flow, requestText(message.method, message.uri, lines, message.body), (error) => {
       if (error) this.#environment.refuse(inbound, error.failure === 'flow_failed' ? 430 : 503);

@@ -10,6 +10,7 @@ import type { Inbound } from '../wire/inbound';
 import { responseText } from '../wire/text';
 import { bestEnding, withAllChallenges, type Ending } from './best-answer';
 import { Branch, type Patience } from './branch';
+import type { BranchSeal } from './branch-seal';
 import {
   forwardedHeaders,
   forwardedRequest,
@@ -44,6 +45,7 @@ export interface SearchReport {
 export interface SearchEnvironment {
   readonly clock: Clock;
   readonly self: Self;
+  readonly branches: BranchSeal;
   /** Where a target is, seen from the entry address the request belongs to. */
   flowTo(target: string): Flow | undefined | Promise<Flow | undefined>;
   send(request: Outgoing, flow: Flow, user: ClientUser): ClientTransaction | undefined;
@@ -156,7 +158,7 @@ export class ProxySearch {
       message,
       [...mark, ...this.#headers],
       { uri: branch.target, flow },
-      this.#environment.self,
+      this.#environment,
     );
     branch.send((user) => this.#environment.send(request, flow, user), message.method, patience);
   }

@@ -1,5 +1,6 @@
 import { isIP, isIPv6 } from 'node:net';
 import { param } from '../../message/name-addr';
+import type { BranchSeal } from './branch-seal';
 import type { Self } from '../core/self';
 import type { EntryAddress, Flow, Sent, TransportName } from '../transport/flow';
 import { plainAddress } from '../transport/flow';
@@ -13,12 +14,13 @@ const DEFAULT_PORT = 5060;
 /**
  * Forwards an answer that belongs to no transaction by its second Via (RFC 3261 §16.7, §16.11): the answer to a request
  * forwarded without state, one that comes late, or one whose transaction died with another process. Only if the top Via
- * is ours, and never to an address that means many hosts. False when it was dropped.
+ * is ours and sealed, and never to an address that means many hosts. False when it was dropped.
  */
 export function forwardStrayAnswer(
   inbound: Inbound,
   environment: {
     readonly self: Self;
+    readonly branches: BranchSeal;
     readonly entryFor: (transport: TransportName, address: string) => EntryAddress | undefined;
     readonly send: (flow: Flow, text: string, sent?: Sent) => void;
   },
@@ -26,6 +28,7 @@ export function forwardStrayAnswer(
   const { message } = inbound;
   const [top, next] = message.vias;
   if (!top || !next || !environment.self.isOwn(top.host, top.port)) return false;
+  if (!environment.branches.fits(message)) return false;
   const lines = withoutTopVia(message);
   const address = plainAddress(next.received ?? next.host);
   const transport = next.transport.toLowerCase();
