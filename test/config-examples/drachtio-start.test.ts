@@ -8,6 +8,9 @@ import type { Host } from '../fixtures/lab/host';
 import { Lab } from '../fixtures/lab/lab';
 import { describeWith } from '../fixtures/needs';
 
+// A busy machine takes its time to make namespaces and start programs.
+jest.setTimeout(60_000);
+
 const OPTIONS = (to: string): string =>
   [
     `OPTIONS sip:${to} SIP/2.0`,

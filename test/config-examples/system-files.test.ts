@@ -6,6 +6,9 @@ import { Lab } from '../fixtures/lab/lab';
 import { Probe } from '../fixtures/lab/probe';
 import { describeWith } from '../fixtures/needs';
 
+// A busy machine takes its time to make namespaces and start programs.
+jest.setTimeout(60_000);
+
 const text = (name: string): string => readFileSync(path.join(SYSTEM_DIR, name), 'utf8');
 
 /** A unit file as sections of keys; a key may come several times. */

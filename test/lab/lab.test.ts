@@ -10,6 +10,9 @@ import type { Port } from '../fixtures/lab/network';
 import { Probe } from '../fixtures/lab/probe';
 import { describeWith } from '../fixtures/needs';
 
+// A busy machine takes its time to make namespaces and start programs.
+jest.setTimeout(60_000);
+
 const QUIET_MS = 150;
 const pause = (ms: number): Promise<unknown> => new Promise((resolve) => setTimeout(resolve, ms));
 const there = (namespace: string): boolean => existsSync(`/run/netns/${namespace}`);

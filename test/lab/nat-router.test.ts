@@ -4,6 +4,9 @@ import { NAT_KINDS, type NatKind, type NatRouter } from '../fixtures/lab/nat-rou
 import { Probe } from '../fixtures/lab/probe';
 import { describeWith } from '../fixtures/needs';
 
+// A busy machine takes its time to make namespaces and start programs.
+jest.setTimeout(60_000);
+
 /** How long nothing may come before a test believes that nothing comes. */
 const QUIET_MS = 150;
 const pause = (ms: number): Promise<unknown> => new Promise((resolve) => setTimeout(resolve, ms));

@@ -4,6 +4,9 @@ import { Lab } from '../fixtures/lab/lab';
 import { UserAgent } from '../fixtures/lab/user-agent';
 import { describeWith } from '../fixtures/needs';
 
+// A busy machine takes its time to make namespaces and start programs.
+jest.setTimeout(60_000);
+
 /** The tools themselves, without the product between them: what fails here is not its fault. */
 describeWith(['netns', 'baresip', 'kamailio'], 'baresip phones and a Kamailio site of the lab', () => {
   let lab: Lab;
