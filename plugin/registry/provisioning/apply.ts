@@ -1,0 +1,221 @@
+import { plainEntry } from '../entry';
+import type {
+  Customer,
+  ProvisionedEntity,
+  ProvisioningRecords,
+  RegistryEntry,
+  RegistryStore,
+} from '../registry';
+import { attributesBefore, claimFields, claimRename, readRecord, renamesAfter } from './claims';
+import type { ClaimRecord, ClaimValues, Stamp } from './claims';
+import type { ProvisioningEvent } from './event';
+import { customerFrom, entryFrom } from './outcome';
+
+export type ProvisioningStore = ProvisioningRecords &
+  Pick<RegistryStore, 'get' | 'put' | 'delete' | 'getCustomer' | 'putCustomer' | 'deleteCustomer'>;
+
+/** How many ids of one account are followed: more than anybody gives it, and an end for a circle. */
+const MAX_RENAMES = 64;
+/** How often an entry is written anew because another writer changed its record meanwhile. */
+const MAX_REWRITES = 20;
+
+type Change = (record: ClaimRecord) => void;
+
+/** What the events say, in the fields of a claim. */
+function valuesOf(event: ProvisioningEvent): ClaimValues {
+  switch (event.type) {
+    case 'Account/New':
+    case 'DID/Provisioned': {
+      const account = event.type === 'DID/Provisioned' ? (event.account ?? null) : null;
+      const { customer = null, site = null, blocked = false } = event;
+      return { present: true, customer, site, account, blocked, moved_to: null };
+    }
+    case 'Account/Updated':
+    case 'Account/ID/Changed':
+      return { present: true, ...given(event) };
+    case 'Account/Deleted':
+    case 'DID/Released':
+      return { present: false, moved_to: null };
+    case 'Account/Blocked':
+      return { blocked: true };
+    case 'Account/Unblocked':
+      return { blocked: false };
+    case 'DID/Moved':
+      return { present: false, moved_to: event.to_system, ...given(event) };
+    case 'Customer/Exported':
+    case 'Customer/RolledBack':
+      return { present: true, exported: event.type === 'Customer/Exported', ...between(event) };
+    case 'Customer/Deleted':
+      return { present: false };
+  }
+}
+
+interface Attributes {
+  readonly account?: string | null | undefined;
+  readonly customer?: string | null | undefined;
+  readonly site?: string | null | undefined;
+  readonly blocked?: boolean | undefined;
+}
+
+/** Attributes that the event names. An account event's own `account` is its key, not an attribute. */
+function given(event: Attributes & { readonly type: string }): ClaimValues {
+  const { customer, site, blocked } = event;
+  const account = event.type.startsWith('DID/') ? event.account : undefined;
+  return {
+    ...(customer === undefined ? {} : { customer }),
+    ...(site === undefined ? {} : { site }),
+    ...(blocked === undefined ? {} : { blocked }),
+    ...(account === undefined ? {} : { account }),
+  };
+}
+
+function between(event: { source?: string | undefined; target?: string | undefined }): ClaimValues {
+  const { source, target } = event;
+  return { ...(source === undefined ? {} : { source }), ...(target === undefined ? {} : { target }) };
+}
+
+/** What an event is about, under the id it had then. */
+export function entityOf(event: ProvisioningEvent): ProvisionedEntity {
+  switch (event.type) {
+    case 'DID/Provisioned':
+    case 'DID/Released':
+    case 'DID/Moved':
+      return { kind: 'did', value: event.did };
+    case 'Customer/Exported':
+    case 'Customer/RolledBack':
+    case 'Customer/Deleted':
+      return { kind: 'customer', value: event.customer };
+    default:
+      return { kind: 'account', value: event.account };
+  }
+}
+
+/**
+ * Applies events to the registry. An event is safe to apply again, at any time: it changes only what nobody said later,
+ * and what follows from all that was said is written once more.
+ */
+export class Provisioner {
+  readonly #store: ProvisioningStore;
+
+  constructor(store: ProvisioningStore) {
+    this.#store = store;
+  }
+
+  async apply(event: ProvisioningEvent): Promise<void> {
+    const stamp: Stamp = { event: event.i_event, timeMs: event.event_time };
+    const entity = entityOf(event);
+    if (event.type === 'Account/ID/Changed') {
+      await this.#rename(entity, event.new_account, event.system, valuesOf(event), stamp);
+      return;
+    }
+    const touched = await this.#claim(entity, event.system, valuesOf(event), stamp);
+    for (const each of touched.reverse()) await this.#write(each);
+  }
+
+  /** Notes what was said of an entity, and of the ids it has had since. Resolves to the entities it touched. */
+  async #claim(
+    entity: ProvisionedEntity,
+    system: string,
+    values: ClaimValues,
+    stamp: Stamp,
+  ): Promise<ProvisionedEntity[]> {
+    const touched: ProvisionedEntity[] = [];
+    const due: { entity: ProvisionedEntity; said: ClaimValues }[] = [{ entity, said: values }];
+    for (let next = due.shift(); next !== undefined && touched.length < MAX_RENAMES; next = due.shift()) {
+      const { entity: each, said } = next;
+      const record = await this.#amend(each, (claims) => claimFields(claims, system, said, stamp));
+      touched.push(each);
+      // Whether the old id is in use says nothing of the new one.
+      const { present: _, moved_to: __, ...attributes } = said;
+      if (each.kind !== 'account' || Object.keys(attributes).length === 0) continue;
+      for (const to of renamesAfter(record, system, stamp.event)) {
+        due.push({ entity: { kind: 'account', value: to }, said: attributes });
+      }
+    }
+    return touched;
+  }
+
+  async #rename(
+    old: ProvisionedEntity,
+    to: string,
+    system: string,
+    values: ClaimValues,
+    stamp: Stamp,
+  ): Promise<void> {
+    const renamed: ProvisionedEntity = { kind: 'account', value: to };
+    const record = await this.#amend(old, (claims) => {
+      claimFields(claims, system, { present: false }, stamp);
+      claimRename(claims, system, to, stamp.event);
+    });
+    const touched: ProvisionedEntity[] = [old];
+    for (const [attribute, since] of attributesBefore(record, system, stamp.event)) {
+      touched.push(...(await this.#claim(renamed, system, attribute, since)));
+    }
+    touched.push(...(await this.#claim(renamed, system, values, stamp)));
+    // The new id first, so that there is no moment without the account.
+    for (const each of touched.reverse()) await this.#write(each);
+  }
+
+  async #amend(entity: ProvisionedEntity, change: Change): Promise<ClaimRecord> {
+    const baseline = await this.#baseline(entity);
+    // The last call of the change is the one that was stored.
+    let amended = readRecord(null);
+    await this.#store.amendRecord(entity, (before) => {
+      amended = readRecord(before);
+      if (before === null) baseline?.(amended);
+      change(amended);
+      return JSON.stringify(amended);
+    });
+    return amended;
+  }
+
+  /** What was imported or put by hand before the first event counts as said by its system, before all events. */
+  async #baseline({ kind, value }: ProvisionedEntity): Promise<Change | undefined> {
+    const before: Stamp = { event: 0 };
+    if (kind === 'customer') {
+      const known = await this.#store.getCustomer(value);
+      if (known === null) return undefined;
+      const { source, target, exported } = known;
+      return (claims) => claimFields(claims, source, { present: true, source, target, exported }, before);
+    }
+    const known = await this.#store.get({ kind, value });
+    if (known === null) return undefined;
+    const { system, account = null, site = null, customer = null, blocked = false } = known;
+    return (claims) =>
+      claimFields(claims, system, { present: true, account, site, customer, blocked }, before);
+  }
+
+  /**
+   * Writes what follows from the record, and looks whether the record is still the same: of two writers at once, the one
+   * that was slow would else leave what it had read before.
+   */
+  async #write(entity: ProvisionedEntity): Promise<void> {
+    let written: string | null | undefined;
+    for (let n = 0; n < MAX_REWRITES; n += 1) {
+      const stored = await this.#store.readRecord(entity);
+      if (stored === written) return;
+      await this.#follow(entity, readRecord(stored));
+      written = stored;
+    }
+  }
+
+  async #follow({ kind, value }: ProvisionedEntity, record: ClaimRecord): Promise<void> {
+    if (kind === 'customer') {
+      const customer = customerFrom(value, record);
+      if (customer === undefined) return;
+      if (customer === null) await this.#store.deleteCustomer(value);
+      else if (!sameCustomer(await this.#store.getCustomer(value), customer))
+        await this.#store.putCustomer(customer);
+      return;
+    }
+    const entry = entryFrom({ kind, value }, record);
+    if (entry === null) await this.#store.delete({ kind, value });
+    else if (!sameEntry(await this.#store.get({ kind, value }), entry)) await this.#store.put(entry);
+  }
+}
+
+const sameEntry = (a: RegistryEntry | null, b: RegistryEntry): boolean =>
+  a !== null && JSON.stringify(plainEntry(a)) === JSON.stringify(plainEntry(b));
+
+const sameCustomer = (a: Customer | null, b: Customer): boolean =>
+  a !== null && a.source === b.source && a.target === b.target && a.exported === b.exported;
