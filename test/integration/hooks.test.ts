@@ -1,0 +1,102 @@
+import type { HookSet } from '../../plugin';
+import { DsbcLab } from '../fixtures/dsbc-lab';
+
+/** What each hook of the lab does with the next request. */
+type Mood = 'well' | 'throws' | 'rejects' | 'is slow' | 'answers' | 'adds';
+
+describe('hooks, through the whole program', () => {
+  let lab: DsbcLab;
+  let mood: Mood = 'well';
+  const seen: string[] = [];
+  const act = (): Promise<never> | undefined => {
+    if (mood === 'throws') throw new Error('thrown');
+    if (mood === 'rejects') return Promise.reject(new Error('rejected'));
+    if (mood === 'is slow') return new Promise<never>(() => undefined);
+    return undefined;
+  };
+  const hooks = {
+    onRequest: async () => {
+      seen.push('onRequest');
+      await act();
+      return mood === 'answers'
+        ? { respond: { status: 488, headers: [['Warning', '399 lab "no"']] } }
+        : undefined;
+    },
+    beforeLookup: async () => {
+      seen.push('beforeLookup');
+      await act();
+    },
+    beforeRoute: async () => {
+      seen.push('beforeRoute');
+      await act();
+    },
+    beforeRelay: async () => {
+      seen.push('beforeRelay');
+      await act();
+      return mood === 'adds' ? { add: [['X-Hook', 'was here']] } : undefined;
+    },
+    onResponse: async () => {
+      seen.push('onResponse');
+      await act();
+    },
+  } as HookSet;
+  beforeAll(async () => {
+    lab = await DsbcLab.start({ hooks, config: { hooks: { timeout_ms: 50 } } });
+  });
+  afterEach(async () => {
+    mood = 'well';
+    seen.length = 0;
+    await lab.tidy();
+  });
+  afterAll(() => lab.stop());
+
+  it.each(['well', 'throws', 'rejects', 'is slow'] as const)(
+    'one that %s breaks no call and no registration',
+    async (next) => {
+      mood = next;
+      const phone = await lab.device();
+      const register = await phone.request({ method: 'REGISTER' });
+      const invite = await phone.request({ method: 'INVITE' });
+      expect((await register.final()).message.status).toBe(200);
+      expect((await invite.final()).message.status).toBe(200);
+      expect(new Set(seen)).toEqual(
+        new Set(['onRequest', 'beforeLookup', 'beforeRoute', 'beforeRelay', 'onResponse']),
+      );
+    },
+  );
+
+  it('one that answers ends the request there', async () => {
+    mood = 'answers';
+    const phone = await lab.device();
+    const invite = await phone.request({ method: 'INVITE' });
+    const { message } = await invite.final();
+    expect([message.status, message.get('warning')]).toEqual([488, '399 lab "no"']);
+    expect(lab.sitesOf(invite.callId)).toEqual([]);
+  });
+
+  it('one that adds a header: the site gets it', async () => {
+    mood = 'adds';
+    const phone = await lab.device();
+    for (const method of ['REGISTER', 'INVITE']) {
+      const request = await phone.request({ method });
+      await request.final();
+      const { site } = await lab.arrival(request.callId);
+      expect((await site.waitForRequest(method)).message.get('x-hook')).toBe('was here');
+    }
+  });
+
+  it('with the policy fail the caller gets 500, and calls in progress go on', async () => {
+    lab.sites['source/main'].script = () => [{ status: 180 }, { status: 200, afterMs: 300 }];
+    lab.sites['source/a'].script = lab.sites['source/main'].script;
+    lab.sites['source/b'].script = lab.sites['source/main'].script;
+    const phone = await lab.device();
+    const ringing = await phone.request({ method: 'INVITE' });
+    await ringing.answer(180);
+    lab.dsbc.reload({ ...lab.config(), hooks: { timeout_ms: 50, on_error: 'fail' } });
+    mood = 'rejects';
+    const register = await phone.request({ method: 'REGISTER' });
+    expect((await register.final()).message.status).toBe(500);
+    mood = 'well';
+    expect((await ringing.final()).message.status).toBe(200);
+  });
+});
