@@ -1,11 +1,18 @@
 import type { Socket } from 'node:net';
 import { parseMessage } from '../message/parse';
 import type { SipFrame } from './control-message';
+import type { LegAnswer } from './sip-dialog';
 import type { ClientOutcome } from './sip-link';
 
-interface Waiting {
+/** Whoever waits for the answers to a request of ours. */
+export interface AnswerListener {
+  settle(outcome: ClientOutcome, dialogId: string): void;
+  /** Provisional answers, if they matter. */
+  provisional?(answer: LegAnswer, dialogId: string): void;
+}
+
+interface Waiting extends AnswerListener {
   readonly socket: Socket;
-  settle(outcome: ClientOutcome): void;
 }
 
 /**
@@ -19,8 +26,8 @@ export class ClientTransactions {
     return this.waiting.size;
   }
 
-  open(id: string, socket: Socket, settle: (outcome: ClientOutcome) => void): void {
-    this.waiting.set(id, { socket, settle });
+  open(id: string, socket: Socket, listener: AnswerListener): void {
+    this.waiting.set(id, { ...listener, socket });
   }
 
   forget(id: string): void {
@@ -31,22 +38,27 @@ export class ClientTransactions {
     return this.waiting.has(id);
   }
 
-  /** A response frame of one of these transactions. Provisional answers change nothing. */
+  /** A response frame of one of these transactions. */
   answer(frame: SipFrame): void {
     const waiting = this.waiting.get(frame.transactionId);
     if (waiting === undefined) return;
     const parsed = parseMessage(frame.bytes);
     const status = parsed.ok ? parsed.message.status : statusOf(frame.bytes);
-    if (status !== undefined && status < 200) return;
+    if (status !== undefined && status < 200) {
+      if (parsed.ok) {
+        waiting.provisional?.({ status, message: parsed.message, source: frame.from }, frame.dialogId);
+      }
+      return;
+    }
     this.waiting.delete(frame.transactionId);
-    waiting.settle(outcomeOf(frame, parsed, status));
+    waiting.settle(outcomeOf(frame, parsed, status), frame.dialogId);
   }
 
   lose(socket: Socket): void {
     for (const [id, waiting] of [...this.waiting]) {
       if (waiting.socket !== socket) continue;
       this.waiting.delete(id);
-      waiting.settle({ kind: 'link_lost' });
+      waiting.settle({ kind: 'link_lost' }, '');
     }
   }
 }

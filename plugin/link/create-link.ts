@@ -7,6 +7,7 @@ import { DrachtioLink } from './drachtio-link';
 import type { LibrarySide } from './library';
 import { DEFAULT_LINK_TIMES, type LinkTimes } from './link-times';
 import { OwnLibrary, SharedLibrary } from './library-side';
+import type { DialogLink } from './sip-dialog';
 import type { SipLink } from './sip-link';
 import { isSrf, newSrf, type Agent, type LibraryMiddleware, type Srf, type WireProtocol } from './srf';
 import { extendStatusTable } from './status-table';
@@ -47,7 +48,7 @@ export interface LinkDependencies {
  * Connects to a SIP server, and keeps connecting: after each loss within a second, without end. The link
  * is given back at once, in state `connecting`.
  */
-export function createLink(config: LinkConfig, dependencies: LinkDependencies = {}): SipLink {
+export function createLink(config: LinkConfig, dependencies: LinkDependencies = {}): DialogLink {
   extendStatusTable();
   const log = (dependencies.log ?? silentLogger).child({ link: config.name });
   const srf = newSrf();
@@ -72,7 +73,7 @@ export function createLink(config: LinkConfig, dependencies: LinkDependencies = 
 
 /** The link over somebody else's Srf instance. */
 export interface SharedLink {
-  readonly link: SipLink;
+  readonly link: DialogLink;
   /** For those who route verbs on their own: `srf.register(shared.middleware)`. */
   readonly middleware: LibraryMiddleware;
   /** Asks for verbs and takes their requests, behind the routes that are there already. */

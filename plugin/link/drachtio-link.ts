@@ -6,6 +6,7 @@ import type { SipMessage } from '../message/sip-message';
 import type { MonotonicClock } from '../telemetry/clock';
 import type { Logger } from '../telemetry/logger';
 import { readCapabilities } from './capabilities';
+import { ClientOpening } from './client-opening';
 import { ClientTransactions } from './client-transactions';
 import { proxyCommand, sipCommand } from './command-text';
 import {
@@ -16,18 +17,22 @@ import {
   type SipFrame,
 } from './control-message';
 import { formsDialog, hasHostlessContact } from './hostless-contact';
+import { Leg } from './leg';
+import { LegTable } from './leg-table';
 import type { LibrarySide } from './library';
 import type { LinkTimes } from './link-times';
 import { Heartbeat } from './heartbeat';
 import { Inbound, InboundTable } from './inbound-request';
 import { dropOrder, proxyOrders, withoutOrders } from './orders';
-import { ownRequestText, runOwnRequest } from './own-request';
+import { ownRequestText, runOwnRequest, type OwnRequestPort } from './own-request';
 import { PendingCommands } from './pending-commands';
 import { ProxiedRequest } from './proxied-request';
+import type { DialogLink, Opening, OpeningRequest, SipDialog } from './sip-dialog';
 import {
   DRACHTIO_CAPABILITIES,
   type ClientOutcome,
   type ClientRequest,
+  type HeaderLine,
   type InboundRequest,
   type LinkCapabilities,
   type LinkLoad,
@@ -35,7 +40,6 @@ import {
   type ProxyOptions,
   type ProxyOutcome,
   type ResponseSpec,
-  type SipLink,
   type TransportAddress,
 } from './sip-link';
 import type { WireProtocol } from './srf';
@@ -45,7 +49,7 @@ import { WireGuard } from './wire-guard';
 const SWEEP_INTERVAL_MS = 5000;
 
 /** The link of one drachtio-srf agent, over whatever connection it has at the moment. */
-export class DrachtioLink implements SipLink {
+export class DrachtioLink implements DialogLink {
   state: LinkState = 'connecting';
   capabilities: LinkCapabilities = DRACHTIO_CAPABILITIES;
   addresses: readonly TransportAddress[] = [];
@@ -53,6 +57,7 @@ export class DrachtioLink implements SipLink {
   private readonly commands = new PendingCommands();
   private readonly transactions = new ClientTransactions();
   private readonly inbound = new InboundTable();
+  private readonly legs = new LegTable();
   private readonly stateListeners: ((state: LinkState) => void)[] = [];
   private readonly flowListeners: ((flow: TransportAddress) => void)[] = [];
   private handler: ((request: InboundRequest) => void | Promise<void>) | undefined;
@@ -87,6 +92,10 @@ export class DrachtioLink implements SipLink {
     if (this.state === 'closed') this.guard.close();
   }
 
+  get dialogs(): number {
+    return this.legs.size;
+  }
+
   get load(): LinkLoad {
     return {
       commands: this.commands.size,
@@ -112,19 +121,40 @@ export class DrachtioLink implements SipLink {
 
   async request(request: ClientRequest): Promise<ClientOutcome> {
     const text = ownRequestText(request, this.capabilities);
-    const { socket, guard, commands, transactions } = this;
-    if (socket === undefined || guard === undefined) return { kind: 'link_lost' };
+    const { socket } = this;
+    if (socket === undefined) return { kind: 'link_lost' };
     if (request.signal?.aborted === true) return { kind: 'aborted' };
-    return runOwnRequest(text, request, this.capabilities, {
-      socket,
-      commands,
-      transactions,
-      requestTimeoutMs: this.times.requestTimeoutMs,
-      send: (command) => guard.send(socket, command),
-      sendAndForget: (command) => {
-        this.sendAndForget(socket, command);
-      },
+    return runOwnRequest(text, request, this.capabilities, this.ownPort(socket));
+  }
+
+  openDialog(request: OpeningRequest): Opening {
+    const text = ownRequestText(request, this.capabilities);
+    const { socket } = this;
+    if (socket === undefined) return lostOpening();
+    return new ClientOpening(text, request, {
+      ...this.ownPort(socket),
+      leg: (id) => this.leg(id, socket),
     });
+  }
+
+  async respondInDialog(request: InboundRequest, response: ResponseSpec): Promise<SipDialog> {
+    const entry = this.entryOf(request);
+    let leg: Leg | undefined;
+    // At once, not after a promise: the ACK or a BYE may be in the next frame already.
+    await this.give(request, response, (reply) => {
+      const id = reply.tokens[7] ?? '';
+      if (entry === undefined || id === '') return;
+      leg = this.leg(id, entry.socket);
+      const sent = reply.bytes && parseMessage(reply.bytes).message;
+      if (sent) leg.learn(sent, 'sent');
+      entry.leg = leg;
+    });
+    if (leg === undefined) {
+      throw new DsbcError('DSBC_LINK_REFUSED', 'the SIP server made no dialog', {
+        details: { link: this.name },
+      });
+    }
+    return leg;
   }
 
   async proxy(request: InboundRequest, options: ProxyOptions): Promise<ProxyOutcome> {
@@ -156,18 +186,28 @@ export class DrachtioLink implements SipLink {
   }
 
   async respond(request: InboundRequest, response: ResponseSpec): Promise<void> {
+    await this.give(request, response);
+  }
+
+  /** Gives an answer; `replied` is called with the server's reply as it comes. */
+  private async give(
+    request: InboundRequest,
+    response: ResponseSpec,
+    replied?: (reply: ReplyFrame) => void,
+  ): Promise<void> {
     const reason = response.reason ?? reasonPhrase(response.status);
 
     if (/[\r\n\u0000]/.test(reason)) {
       throw new DsbcError('DSBC_HEADER_UNSAFE', 'the reason phrase would carry a line end');
     }
+    const entry = this.entryOf(request);
+    const headers = withoutOrders(response.headers ?? []);
     const text = sipCommand({
-      transactionId: request.id,
+      transactionId: entry?.serverId ?? request.id,
       startLine: `SIP/2.0 ${response.status} ${reason}`,
-      headers: withoutOrders(response.headers ?? []),
+      headers: entry?.isEarlyUpdate === true ? [...headers, cseqLine(entry)] : headers,
       body: response.body ?? '',
     });
-    const entry = this.entryOf(request);
     if (entry === undefined || entry.settled) {
       throw new DsbcError('DSBC_LINK_REFUSED', 'the request is over', {
         details: { link: this.name, status: response.status, cancelled: request.cancelled },
@@ -176,6 +216,7 @@ export class DrachtioLink implements SipLink {
     if (response.status >= 200) {
       this.inbound.remove(entry);
       this.library.forget(entry, 'answered');
+      if (response.status >= 300 && entry.dialogId === '') entry.leg?.forget();
     } else {
       entry.inProgress = true;
     }
@@ -186,7 +227,7 @@ export class DrachtioLink implements SipLink {
       );
       return;
     }
-    await this.command(entry.socket, text);
+    await this.command(entry.socket, text, replied);
   }
 
   drop(request: InboundRequest): void {
@@ -313,8 +354,11 @@ export class DrachtioLink implements SipLink {
   }
 
   private onSip(socket: Socket, frame: SipFrame, raw: Buffer): void {
+    const leg = this.legs.get(frame.dialogId);
     if (frame.origin !== 'network') {
-      if (this.transactions.has(frame.transactionId)) this.transactions.answer(frame);
+      const { message } = parseMessage(frame.bytes);
+      if (leg && message?.method === 'BYE') leg.lose(message.get('reason') ?? 'ended by the SIP server');
+      else if (this.transactions.has(frame.transactionId)) this.transactions.answer(frame);
       else this.library.pass(socket, raw);
       return;
     }
@@ -328,6 +372,14 @@ export class DrachtioLink implements SipLink {
       this.onCancel(socket, frame, raw);
       return;
     }
+    if (leg) {
+      this.onLegRequest(socket, frame, leg, method);
+      return;
+    }
+    if (this.legs.hasEnded(frame.dialogId)) {
+      this.answerForEnded(socket, frame, method);
+      return;
+    }
     if (this.library.shared || this.library.ownsDialog(socket, frame.dialogId)) {
       this.library.pass(socket, raw);
       return;
@@ -336,6 +388,55 @@ export class DrachtioLink implements SipLink {
     if (method === 'ACK') return;
     const request = this.read(socket, frame);
     if (request) this.deliver(request);
+  }
+
+  private onLegRequest(socket: Socket, frame: SipFrame, leg: Leg, method: string): void {
+    const invite = this.inbound.get(frame.transactionId);
+    const request = this.read(socket, frame);
+    if (request === undefined) return;
+    // Before the final answer the server gives an UPDATE the transaction id of its INVITE.
+    if (method === 'UPDATE' && invite !== undefined) request.becomeEarlyUpdate();
+    if (method === 'ACK') request.settled = true;
+    else this.inbound.add(request);
+    this.protect(() => leg.deliver(request));
+  }
+
+  /** What crosses our own BYE on the wire: another BYE is fine, anything else comes too late. */
+  private answerForEnded(socket: Socket, { transactionId }: SipFrame, method: string): void {
+    if (method === 'ACK' || transactionId === '') return;
+    const startLine = method === 'BYE' ? 'SIP/2.0 200 OK' : 'SIP/2.0 481 Call/Transaction Does Not Exist';
+    this.sendAndForget(socket, sipCommand({ transactionId, startLine, headers: [], body: '' }));
+  }
+
+  private leg(id: string, socket: Socket): Leg {
+    return this.legs.leg(id, () => {
+      return new Leg(id, socket, {
+        link: this,
+        sendAndForget: (on, text) => {
+          this.sendAndForget(on, text);
+        },
+        run: (on, text, request) => {
+          const own = { uri: 'sip:placeholder', timeoutMs: request.timeoutMs };
+          return runOwnRequest(text, own, this.capabilities, this.ownPort(on), request.onProvisional);
+        },
+        gone: (gone) => {
+          this.legs.end(gone, this.now());
+        },
+      });
+    });
+  }
+
+  private ownPort(socket: Socket): OwnRequestPort {
+    return {
+      socket,
+      commands: this.commands,
+      transactions: this.transactions,
+      requestTimeoutMs: this.times.requestTimeoutMs,
+      send: (text) => this.guard?.send(socket, text) ?? '',
+      sendAndForget: (text) => {
+        this.sendAndForget(socket, text);
+      },
+    };
   }
 
   private onCancel(socket: Socket, frame: SipFrame, raw: Buffer): void {
@@ -347,6 +448,7 @@ export class DrachtioLink implements SipLink {
     this.library.forget(request, 'cancelled');
     // The server has answered 487 by itself; a proxied one goes on until its outcome is told.
     if (!request.proxied) this.inbound.remove(request);
+    request.leg?.forget();
     for (const fault of request.cancel()) {
       this.log.error({ err: fault, callId: request.message.callId }, 'a CANCEL listener failed');
     }
@@ -376,6 +478,9 @@ export class DrachtioLink implements SipLink {
     this.commands.lose(socket);
     this.transactions.lose(socket);
     this.inbound.lose(socket);
+    for (const leg of this.legs.on(socket)) {
+      this.protect(() => leg.lose('the link to the SIP server was lost'));
+    }
     if (this.socket !== socket) return;
     this.socket = undefined;
     this.heartbeat?.stop();
@@ -400,15 +505,17 @@ export class DrachtioLink implements SipLink {
     );
   }
 
-  private command(socket: Socket, text: string): Promise<void> {
+  private command(socket: Socket, text: string, replied?: (reply: ReplyFrame) => void): Promise<void> {
     const { guard } = this;
     const details = { link: this.name };
     if (guard === undefined) return Promise.reject(new DsbcError('DSBC_LINK_LOST', undefined, { details }));
     return new Promise((resolve, reject) => {
       this.commands.add(guard.send(socket, text), socket, this.times.requestTimeoutMs, {
         reply: (frame) => {
-          if (frame.ok) resolve();
-          else reject(new DsbcError('DSBC_LINK_REFUSED', frame.tokens[0], { details }));
+          if (frame.ok) {
+            replied?.(frame);
+            resolve();
+          } else reject(new DsbcError('DSBC_LINK_REFUSED', frame.tokens[0], { details }));
         },
         timedOut: () => {
           reject(new DsbcError('DSBC_LINK_TIMEOUT', undefined, { details }));
@@ -432,6 +539,7 @@ export class DrachtioLink implements SipLink {
   }
 
   private sweep(): void {
+    this.legs.sweep(this.now());
     for (const request of this.inbound.sweep(this.now())) {
       this.library.forget(request, 'dropped');
       this.log.warn({ callId: request.message.callId, method: request.message.method }, 'never answered');
@@ -452,6 +560,16 @@ export class DrachtioLink implements SipLink {
     }
   }
 }
+
+const lostOpening = (): Opening => ({
+  outcome: Promise.resolve({ kind: 'link_lost' }),
+  early: undefined,
+  cancel: () => undefined,
+  abandon: () => undefined,
+});
+
+/** The server tells the answer to an early UPDATE from that to its INVITE by CSeq. */
+const cseqLine = (entry: Inbound): HeaderLine => ['CSeq', entry.message.get('cseq') ?? ''];
 
 /** The first word of a message: a method, or `SIP/2.0`. */
 export function methodOf(bytes: Buffer): string {

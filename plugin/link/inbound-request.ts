@@ -1,6 +1,7 @@
 import type { Socket } from 'node:net';
 import type { SipMessage } from '../message/sip-message';
 import type { LibraryRequest, LibraryResponse } from './srf';
+import type { Leg } from './leg';
 import type { InboundRequest, SipLink, TransportAddress } from './sip-link';
 
 /** A request of the network while the application has it. */
@@ -14,10 +15,15 @@ export class Inbound implements InboundRequest {
   pass?: () => void;
   /** The library's objects for the same request, where they exist. */
   library?: { readonly req: LibraryRequest; readonly res: LibraryResponse };
+  /** The leg its answers made. */
+  leg?: Leg;
+  isEarlyUpdate = false;
+  private tableId: string | undefined;
   private cancelListeners: (() => void)[] = [];
 
   constructor(
-    readonly id: string,
+    /** The id the server knows it by. */
+    readonly serverId: string,
     readonly link: SipLink,
     readonly message: SipMessage,
     readonly source: TransportAddress,
@@ -26,6 +32,16 @@ export class Inbound implements InboundRequest {
     readonly arrivedAt: number,
     readonly dialogId: string,
   ) {}
+
+  /** Its id here: the server's, but for an early UPDATE, which shares that of its INVITE. */
+  get id(): string {
+    return this.tableId ?? this.serverId;
+  }
+
+  becomeEarlyUpdate(): void {
+    this.isEarlyUpdate = true;
+    this.tableId = `${this.serverId} UPDATE`;
+  }
 
   onCancel(listener: () => void): void {
     if (this.cancelled) listener();

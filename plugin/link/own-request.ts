@@ -1,8 +1,9 @@
 import type { Socket } from 'node:net';
-import type { ClientTransactions } from './client-transactions';
+import type { AnswerListener, ClientTransactions } from './client-transactions';
 import { safeRequestUri, sipCommand } from './command-text';
 import { abandonOrder, flowOrders, timeoutOrder, withoutOrders } from './orders';
 import type { PendingCommands } from './pending-commands';
+import type { OpeningRequest } from './sip-dialog';
 import type { ClientOutcome, ClientRequest, LinkCapabilities } from './sip-link';
 
 /** What an own transaction needs of the link. */
@@ -18,7 +19,7 @@ export interface OwnRequestPort {
 }
 
 /** @throws DsbcError DSBC_HEADER_UNSAFE, as `sipCommand` does. */
-export function ownRequestText(request: ClientRequest, can: LinkCapabilities): string {
+export function ownRequestText(request: ClientRequest | OpeningRequest, can: LinkCapabilities): string {
   return sipCommand({
     ...(request.nextHop === undefined ? {} : { nextHop: request.nextHop }),
     startLine: `${request.method} ${safeRequestUri(request.uri)} SIP/2.0`,
@@ -34,9 +35,10 @@ export function ownRequestText(request: ClientRequest, can: LinkCapabilities): s
 /** Runs one own client transaction to its end: an answer, a deadline, an abort, or the loss of the link. */
 export function runOwnRequest(
   text: string,
-  request: ClientRequest,
+  request: Pick<ClientRequest, 'uri' | 'timeoutMs' | 'signal'>,
   can: LinkCapabilities,
   port: OwnRequestPort,
+  provisional?: AnswerListener['provisional'],
 ): Promise<ClientOutcome> {
   const { socket, commands, transactions } = port;
   return new Promise((resolve) => {
@@ -71,7 +73,7 @@ export function runOwnRequest(
           return;
         }
         transactionId = id;
-        transactions.open(id, socket, finish);
+        transactions.open(id, socket, { settle: finish, ...(provisional ? { provisional } : {}) });
       },
       timedOut: () => {
         finish({ kind: 'transport_error', reason: 'the SIP server did not take the request in time' });

@@ -1,4 +1,6 @@
+import type { DialogLink } from '../link/sip-dialog';
 import type { FlowChoice, InboundRequest, ResponseSpec, SipLink } from '../link/sip-link';
+import { B2buaRelay } from './b2bua';
 import { CancelInjector } from './cancel-injector';
 import { forward } from './forward';
 import { InProgress } from './in-progress';
@@ -46,18 +48,30 @@ export class Carrier {
     private readonly cancels: CancelInjector,
     private readonly proxy: ProxyRelay,
     private readonly refuser: Refuser,
+    private readonly b2bua: B2buaRelay,
   ) {}
 
   /** Rejects with the system's error when the refuser's loopback socket can't be had. */
   static async open(dependencies: RelayDependencies): Promise<Carrier> {
     const cancels = new CancelInjector(dependencies.log);
     const proxy = new ProxyRelay({ ...dependencies, cancels });
-    return new Carrier(dependencies, cancels, proxy, await Refuser.open(dependencies.log));
+    return new Carrier(
+      dependencies,
+      cancels,
+      proxy,
+      await Refuser.open(dependencies.log),
+      new B2buaRelay(dependencies),
+    );
   }
 
   /** Requests and guarded calls under way. */
   get size(): number {
     return this.inProgress.size + this.proxy.size;
+  }
+
+  /** Calls and subscriptions that go through us as two dialogs. */
+  get bridges(): number {
+    return this.b2bua.size;
   }
 
   /**
@@ -87,8 +101,9 @@ export class Carrier {
     switch (other?.way ?? order.relay) {
       case 'forward':
         return forward(request, { ...order, inProgress: this.inProgress }, this.dependencies);
-      case 'proxy':
       case 'b2bua':
+        return this.bridged(request, order);
+      case 'proxy':
         return this.proxy.relay(request, { ...order, failover: order.limits.maxAttempts > 1 });
       case 'refuser':
       case 'refuse': {
@@ -99,6 +114,14 @@ export class Carrier {
     }
   }
 
+  private bridged(request: InboundRequest, order: CarryOrder): Promise<RelayResult> {
+    const far = order.link ?? request.link;
+    if (!isDialogLink(request.link) || !isDialogLink(far)) {
+      return this.proxy.relay(request, { ...order, onPath: true, failover: order.limits.maxAttempts > 1 });
+    }
+    return this.b2bua.relay(request, request.link, { ...order, link: far });
+  }
+
   /**
    * Answers by ourselves, by way of the refuser where an answer of the application's would end the server.
    * @throws DsbcError as `SipLink.respond` does.
@@ -107,9 +130,12 @@ export class Carrier {
     return this.refuser.answer(request, response);
   }
 
-  /** Ends timers and sockets; what is under way ends with its link. */
+  /** Hangs up what goes through us, ends timers and sockets; what is under way ends with its link. */
   async close(): Promise<void> {
+    this.b2bua.close('SIP;cause=503;text="Service is stopped"');
     this.cancels.close();
     await this.refuser.close();
   }
 }
+
+const isDialogLink = (link: SipLink): link is DialogLink => 'openDialog' in link;

@@ -134,3 +134,15 @@ export function hidesContactOf2xx(method: string, status: number, can: LinkCapab
 /** Whether the server puts a Session-Expires of an answer to use by itself (it starts refreshing). */
 export const startsSessionTimer = (key: string, can: LinkCapabilities): boolean =>
   !can.exactHeaders && headerKey(key) === 'session-expires';
+
+/**
+ * Whether a provisional answer to a request inside a dialog ends its transaction: the server forgets it with the first
+ * answer of any kind and says 500 by itself. The final answer alone is given then.
+ */
+export const provisionalEndsReinvite = (can: LinkCapabilities): boolean => !can.exactHeaders;
+
+/**
+ * Whether the server, told 101 to 199 by the far side for an INVITE inside a dialog, never tells the final answer: it
+ * forgets its own transaction with the first answer (100 excepted).
+ */
+export const provisionalHidesFinal = (can: LinkCapabilities): boolean => !can.exactHeaders;
