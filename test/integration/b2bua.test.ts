@@ -2,7 +2,6 @@ import { Carrier, type CarryOrder } from '../../plugin/relay/carrier';
 import type { RelayResult } from '../../plugin/relay/relay';
 import type { FakeDevice, DeviceTransaction } from '../fixtures/fake-device';
 import type { FakeSite, SiteScript } from '../fixtures/fake-site';
-import { describeWith } from '../fixtures/needs';
 import { RelayLab } from '../fixtures/relay-lab';
 import type { Received } from '../fixtures/sip-endpoint';
 
@@ -11,7 +10,7 @@ const LIMITS = { timeoutMs: 600, maxAttempts: 3, totalMs: 10_000, onSilence: tru
 const SDP = 'v=0\r\no=- 1 1 IN IP4 192.0.2.1\r\ns=-\r\n';
 const sdp = { headers: [['Content-Type', 'application/sdp']] as const, body: SDP };
 
-describeWith(['drachtio'], 'a call relayed as two dialogs', () => {
+describe('a call relayed as two dialogs', () => {
   let lab: RelayLab;
   let carrier: Carrier;
   let results: RelayResult[] = [];
