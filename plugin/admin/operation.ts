@@ -34,6 +34,8 @@ export interface GroupOperation {
   group(): Promise<GroupView>;
   /** Hands the VIP over. Throws OrderRefused if this instance is not active or the other is not ready. */
   handOver(to: string | undefined): Promise<void>;
+  /** Keeps this instance from serving, or lets it again. */
+  maintain(on: boolean): Promise<void>;
 }
 
 /** What the admin API shows and does. main.ts gives an implementation; orders throw OrderRefused. */

@@ -42,6 +42,7 @@ const operatorView = z.object({
 export const nodeView = z.object({
   uri: z.string(),
   state: z.enum(['active', 'drain', 'maintenance', 'down']),
+  healthy: z.boolean().describe('Probes and traffic say that it can be used, whatever operators say.'),
   reason: z.string().describe('Why health says so; empty if there is nothing to say.'),
   since_s: z.number().nullable().describe('Seconds in this state; null if not known.'),
   last_code: z.number().nullable(),
@@ -158,6 +159,8 @@ export const groupView = z.object({
 export const handoverOrder = z.strictObject({
   to: z.string().optional().describe('Instance that is to take over; absent: the best one.'),
 });
+
+export const maintenanceOrder = z.strictObject({ on: z.boolean() });
 
 export const reloadView = z.object({
   applied: z.boolean(),

@@ -6,6 +6,9 @@ import { explainCommand } from './explain';
 import { helpCommand } from './help';
 import { registryCommand } from './registry';
 import { runCommand } from './run';
+import { handoverCommand, reloadCommand, siteCommand } from './site';
+import { flowsCommand, statusCommand } from './status';
+import { updateCommand } from './update/update';
 import { versionCommand } from './version';
 
 /** Every command, in the order `dsbc help` lists them. */
@@ -14,6 +17,12 @@ export const COMMANDS: readonly Command[] = [
   demoCommand,
   checkCommand,
   explainCommand,
+  statusCommand,
+  siteCommand,
+  updateCommand,
+  reloadCommand,
+  handoverCommand,
+  flowsCommand,
   registryCommand,
   customerCommand,
   helpCommand(() => COMMANDS),

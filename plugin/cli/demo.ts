@@ -18,7 +18,7 @@ Exit codes: 0 everything was as expected, 1 something was not.`;
 
 export const demoCommand: Command = {
   name: 'demo',
-  summary: 'show the product at work with simulated sites and phones, and check every step',
+  summary: 'Show the product at work with simulated sites and phones, and check every step',
   usage: USAGE,
   run: async (argv, io) => {
     const options = readOptions(argv);

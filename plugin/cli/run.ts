@@ -1,6 +1,7 @@
 import { startAdmin, type AdminServer } from '../admin/server';
 import { loadConfig } from '../config/load';
 import { createDsbc, type Dsbc } from '../main';
+import { groupOperation } from '../operation/group';
 import { operationOf } from '../operation/operation';
 import { packageVersion } from '../operation/version';
 import { monotonicClock } from '../telemetry/clock';
@@ -38,6 +39,7 @@ Exit codes: 0 ended by a signal, 1 a fault, 3 the configuration is not valid, 4 
 /** Runs an instance until a signal or a fault ends it. */
 async function serve(dsbc: Dsbc, file: string, io: Io): Promise<number> {
   const ending = new Ending(io, dsbc);
+  dsbc.onFatal((error) => ending.fault(error));
   let admin: AdminServer | undefined;
   const reload = async (): Promise<{ applied: boolean; needs_restart: string[] }> => {
     const { needsRestart } = dsbc.reload(await loadConfig(file));
@@ -52,7 +54,8 @@ async function serve(dsbc: Dsbc, file: string, io: Io): Promise<number> {
   try {
     await dsbc.start();
     if (dsbc.config.admin.enabled) {
-      const operation = operationOf(dsbc, { reload, now: monotonicClock });
+      const group = dsbc.group === undefined ? undefined : groupOperation(dsbc.config, dsbc.group);
+      const operation = operationOf(dsbc, { reload, now: monotonicClock, group });
       admin = await startAdmin({
         config: dsbc.config.admin,
         operation,
@@ -94,6 +97,11 @@ class Ending {
     this.#signal.removeEventListener('abort', this.#onSignal);
     process.off('uncaughtException', this.#onFault);
     process.off('unhandledRejection', this.#onFault);
+  }
+
+  /** The program can't go on. */
+  fault(error: unknown): void {
+    this.#onFault(error);
   }
 
   readonly #onSignal = (): void => {

@@ -125,14 +125,16 @@ export class SitesDesk {
   #healthOf(
     key: string,
     reports: readonly NodeReport[],
-  ): Pick<NodeView, 'reason' | 'since_s' | 'last_code' | 'latency_ms'> {
+  ): Pick<NodeView, 'healthy' | 'reason' | 'since_s' | 'last_code' | 'latency_ms'> {
     const own = reports.filter(
       ({ destination }) => nodeKey(destination.system, destination.site, destination.node) === key,
     );
     const report = own.find(({ health }) => health.state === 'up') ?? own[0];
-    if (report === undefined) return { reason: '', since_s: null, last_code: null, latency_ms: null };
+    if (report === undefined)
+      return { healthy: false, reason: 'not watched', since_s: null, last_code: null, latency_ms: null };
     const { reason, since, lastStatus, lastMilliseconds } = report.health;
     return {
+      healthy: report.health.state === 'up',
       reason,
       since_s: Math.max(0, Math.round((this.#now() - since) / 1000)),
       last_code: lastStatus ?? null,

@@ -132,9 +132,11 @@ describe('the admin API', () => {
   it('shows the group and hands over, or says that there is none', async () => {
     expect(await ask('GET', '/v1/ha')).toMatchObject({ status: 404 });
     const handOver = jest.fn(() => Promise.resolve());
-    operation.group = { group: () => Promise.resolve(groupView), handOver };
+    operation.group = { group: () => Promise.resolve(groupView), handOver, maintain: handOver };
     expect((await ask('GET', '/v1/ha')).body).toEqual(groupView);
-    expect(await ask('POST', '/v1/ha/handover', { to: 'dsbc-2' })).toMatchObject({ status: 200 });
+    expect(await ask('POST', '/v1/ha/handover', { to: 'dsbc-2' })).toMatchObject({
+      status: 200,
+    });
     expect(handOver).toHaveBeenCalledWith('dsbc-2');
   });
 
@@ -198,6 +200,7 @@ describe('the admin API', () => {
       '/v1/flows',
       '/v1/ha',
       '/v1/ha/handover',
+      '/v1/ha/maintenance',
       '/v1/live',
       '/v1/registry',
       '/v1/registry/{kind}/{value}',

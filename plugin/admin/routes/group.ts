@@ -1,7 +1,7 @@
 import type { FastifyInstance } from 'fastify';
 import { describe } from '../describe';
 import { OrderRefused, type GroupOperation, type Operation } from '../operation';
-import { flowsView, groupView, handoverOrder, reloadView } from '../views';
+import { flowsView, groupView, handoverOrder, maintenanceOrder, reloadView } from '../views';
 
 /** The group, the ways to endpoints, and the configuration. */
 export function groupRoutes(scope: FastifyInstance, operation: Operation): void {
@@ -38,6 +38,22 @@ export function groupRoutes(scope: FastifyInstance, operation: Operation): void 
     },
     async ({ body }) => {
       await group().handOver(handoverOrder.parse(body).to);
+      return group().group();
+    },
+  );
+
+  scope.post(
+    '/v1/ha/maintenance',
+    {
+      schema: describe('Keep this instance from serving, or let it again', {
+        tag: 'group',
+        body: maintenanceOrder,
+        answer: groupView,
+        failures: { 404: 'This instance stands alone.', 409: 'Nobody else could serve.' },
+      }),
+    },
+    async ({ body }) => {
+      await group().maintain(maintenanceOrder.parse(body).on);
       return group().group();
     },
   );

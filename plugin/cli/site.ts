@@ -1,0 +1,118 @@
+import { userInfo } from 'node:os';
+import type { GroupView, ReloadView, SiteView } from '../admin/views';
+import { UsageError, type Command } from './command';
+import { carryOut, clientFor, columns, OPERATOR_OPTIONS } from './operator';
+import { configOption, parseOptions } from './options';
+
+const STATES = ['maintenance', 'active', 'drain'] as const;
+
+export const siteCommand: Command = {
+  name: 'site',
+  summary: 'Take a site out of service, drain it, or bring it back',
+  usage: `Usage: dsbc site maintenance|drain|active SYSTEM/SITE [-c FILE] [--node URI] [--why TEXT] [--force]
+       dsbc site list [-c FILE]
+
+maintenance  nothing is sent there; its share is split equally over the other active sites of the system
+drain        accounts that are there stay, new ones go elsewhere
+active       back in service; its accounts return with their next request
+
+The decision is kept in the registry: every instance follows within 2 seconds, and it holds over restarts
+and reloads. It is refused if no active site of the system would be left.
+
+Options:
+${OPERATOR_OPTIONS}
+      --node URI     only this node of the site
+      --why TEXT     shown to whoever looks
+      --force        also if it leaves the system without an active site
+
+Examples:
+  dsbc site maintenance source/main --why "update to MR120"
+  dsbc site active source/main`,
+
+  run(argv, io) {
+    const { values, positionals } = parseOptions(
+      argv,
+      {
+        ...configOption,
+        node: { type: 'string' },
+        why: { type: 'string', default: '' },
+        force: { type: 'boolean' },
+      },
+      1,
+      2,
+    );
+    const [action = '', place] = positionals;
+    if (action === 'list') {
+      return carryOut(io, async () => {
+        const { sites } = await (await clientFor(values)).get<{ sites: SiteView[] }>('/v1/sites');
+        io.out(`${columns(sites.map((site) => [`${site.system}/${site.site}`, site.state]))}\n`);
+      });
+    }
+    const state = STATES.find((each) => each === action);
+    if (state === undefined) throw new UsageError(`"${action}" is none of ${STATES.join(', ')}, list`);
+    const path = sitePath(place);
+    return carryOut(io, async () => {
+      const site = await (
+        await clientFor(values)
+      ).put<SiteView>(`${path}/state`, {
+        state,
+        ...(values.node === undefined ? {} : { node: values.node }),
+        why: values.why,
+        by: userInfo().username,
+        force: values.force ?? false,
+      });
+      io.out(`${site.system}/${site.site} is ${site.state}\n`);
+    });
+  },
+};
+
+/** `/v1/sites/SYSTEM/SITE` of `SYSTEM/SITE`. */
+export function sitePath(place: string | undefined): string {
+  const [system, site, ...rest] = (place ?? '').split('/');
+  if (system === undefined || system === '' || site === undefined || site === '' || rest.length > 0)
+    throw new UsageError('say which site: SYSTEM/SITE');
+  return `/v1/sites/${encodeURIComponent(system)}/${encodeURIComponent(site)}`;
+}
+
+export const reloadCommand: Command = {
+  name: 'reload',
+  summary: 'Make the running instance read its configuration again',
+  usage: `Usage: dsbc reload [-c FILE]
+
+Makes the running instance read its configuration file again, the one it was started with. A file with an
+error changes nothing. Requests under way end under the old configuration; health and the decisions of
+operators are kept. What only a restart applies is named.
+
+Options:
+${OPERATOR_OPTIONS}`,
+
+  run(argv, io) {
+    const { values } = parseOptions(argv, configOption);
+    return carryOut(io, async () => {
+      const { needs_restart: restart } = await (await clientFor(values)).post<ReloadView>('/v1/reload');
+      io.out(`Reloaded.${restart.length === 0 ? '' : ` Only a restart applies: ${restart.join(', ')}.`}\n`);
+    });
+  },
+};
+
+export const handoverCommand: Command = {
+  name: 'handover',
+  summary: 'Hand the virtual IP over to another instance',
+  usage: `Usage: dsbc handover [INSTANCE] [-c FILE]
+
+Hands the virtual IP of the group over, to the named instance or to the best one. Run it on the active
+instance. Takes milliseconds; requests under way finish first. Refused if the other is not ready.
+
+Options:
+${OPERATOR_OPTIONS}`,
+
+  run(argv, io) {
+    const { values, positionals } = parseOptions(argv, configOption, 0, 1);
+    const [to] = positionals;
+    return carryOut(io, async () => {
+      const client = await clientFor(values);
+      const group = await client.post<GroupView>('/v1/ha/handover', to === undefined ? {} : { to });
+      io.out(`${group.instance} is ${group.state}\n`);
+    });
+  },
+};

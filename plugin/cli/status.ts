@@ -1,0 +1,142 @@
+import type { FlowsView, GroupView, SiteView, StatusView } from '../admin/views';
+import type { AdminClient } from './admin-client';
+import { Refused } from './admin-client';
+import { EXIT, type Command } from './command';
+import { carryOut, clientFor, columns, OPERATOR_OPTIONS } from './operator';
+import { configOption, parseOptions } from './options';
+
+export const statusCommand: Command = {
+  name: 'status',
+  summary: 'Show how the running instance is: sites, shares, traffic, group',
+  usage: `Usage: dsbc status [-c FILE] [--json]
+
+Shows the running instance: whether it is ready, its SIP servers, every site with its state, share and
+traffic, the registry, and the group.
+
+Options:
+${OPERATOR_OPTIONS}
+      --json         print one JSON object
+
+Exit codes: 0 ready, 1 not ready, 5 it can't be reached.`,
+
+  async run(argv, io) {
+    const { values } = parseOptions(argv, { ...configOption, json: { type: 'boolean' } });
+    const client = await clientFor(values);
+    const [status, { sites }, group] = await Promise.all([
+      client.get<StatusView>('/v1/status'),
+      client.get<{ sites: SiteView[] }>('/v1/sites'),
+      groupOf(client),
+    ]);
+    if (values.json === true) io.out(`${JSON.stringify({ status, sites, group })}\n`);
+    else io.out(`${statusText(status, sites, group)}\n`);
+    return status.ready ? EXIT.ok : EXIT.failed;
+  },
+};
+
+export const flowsCommand: Command = {
+  name: 'flows',
+  summary: 'List registrations that went through the running instance',
+  usage: `Usage: dsbc flows [-c FILE] [--search TEXT] [--limit N] [--json]
+
+Lists registrations that went through the running instance: address of record, way to the device, time
+left, and whether it is pinged.
+
+Options:
+${OPERATOR_OPTIONS}
+      --search TEXT  only addresses of record that contain this
+      --limit N      at most so many; default 100
+      --json         print one JSON object
+
+Example:
+  dsbc flows --search 1001@`,
+
+  run(argv, io) {
+    const { values } = parseOptions(argv, {
+      ...configOption,
+      search: { type: 'string', default: '' },
+      limit: { type: 'string', default: '100' },
+      json: { type: 'boolean' },
+    });
+    return carryOut(io, async () => {
+      const query = new URLSearchParams({ search: values.search, limit: values.limit });
+      const flows = await (await clientFor(values)).get<FlowsView>(`/v1/flows?${query.toString()}`);
+      if (values.json === true) {
+        io.out(`${JSON.stringify(flows)}\n`);
+        return;
+      }
+      io.out(`${flows.bindings} registrations over ${flows.flows} flows\n`);
+      const rows = flows.list.map((each) => [
+        each.aor,
+        each.transport,
+        `${each.remote.address}:${each.remote.port}`,
+        `via ${each.entry.address}`,
+        `${each.expires_in_s} s`,
+        each.pinged ? 'pinged' : each.misses > 0 ? 'does not answer' : '',
+      ]);
+      if (rows.length > 0) io.out(`${columns(rows)}\n`);
+    });
+  },
+};
+
+/** The group, or null for an instance that stands alone. */
+export async function groupOf(client: AdminClient): Promise<GroupView | null> {
+  try {
+    return await client.get<GroupView>('/v1/ha');
+  } catch (error) {
+    if (error instanceof Refused && error.problem.status === 404) return null;
+    throw error;
+  }
+}
+
+function statusText(status: StatusView, sites: readonly SiteView[], group: GroupView | null): string {
+  const percent = (share: number): string => `${Number((share * 100).toFixed(1))} %`;
+  const sum = (counts: Readonly<Record<string, number>>): string =>
+    String(Object.values(counts).reduce((total, count) => total + count, 0));
+  const head = `${status.instance} (version ${status.version}, up ${status.uptime_s} s): ${
+    status.ready ? 'ready' : `not ready: ${status.reasons.join('; ')}`
+  }`;
+  const servers = columns(
+    status.sip_servers.map(({ name, server, address, port, state }) => [
+      name,
+      server,
+      `${address}:${port}`,
+      state,
+    ]),
+  );
+  const rows = sites.map((site) => [
+    `${site.system}/${site.site}`,
+    site.state,
+    percent(site.share_configured),
+    percent(site.share_now),
+    sum(site.requests),
+    site.operator === null || site.operator.state === 'active'
+      ? ''
+      : `${site.operator.by}, ${site.operator.at}: ${site.operator.why}`,
+  ]);
+  return [
+    head,
+    `${status.in_flight} requests under way, ${sum(status.requests)} since start; registry ${status.registry.driver} ${status.registry.up ? 'up' : 'away'}`,
+    '',
+    servers,
+    '',
+    columns([['site', 'state', 'share', 'now', 'requests', 'operator'], ...rows]),
+    ...(group === null ? [] : ['', groupText(group)]),
+  ].join('\n');
+}
+
+function groupText(group: GroupView): string {
+  const own = [
+    group.instance,
+    group.state,
+    `${group.active_links} links`,
+    group.holds_vips ? `holds ${group.vips.join(', ')}` : '',
+  ];
+  const peers = group.peers.map((peer) => [
+    peer.instance,
+    peer.state,
+    `${peer.active_links} links`,
+    peer.heard_ms_ago === null ? 'never heard' : `heard ${peer.heard_ms_ago} ms ago`,
+  ]);
+  const alarms = group.alarms.map(({ name, about }) => `Alarm: ${name} ${about}`);
+  return [`group ${group.group}`, columns([own, ...peers]), ...alarms].join('\n');
+}

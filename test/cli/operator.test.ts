@@ -1,0 +1,263 @@
+import { mkdtemp, readFile, rm, writeFile } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { startAdmin, type AdminServer } from '../../plugin/admin/server';
+import { OrderRefused } from '../../plugin/admin/operation';
+import { main } from '../../plugin/cli/main';
+import { runUpdate } from '../../plugin/cli/update/update';
+import { silentLogger } from '../../plugin/telemetry/logger';
+import { RecordedIo } from '../fixtures/io';
+import { FakeOperation, groupView } from '../fixtures/operation';
+
+const TOKEN = 'a token of 16 and more';
+const quick = { pollMs: 5, limitMs: 500, quietMs: 5 };
+
+describe('commands for the running instance', () => {
+  let dir: string;
+  let file: string;
+  let operation: FakeOperation;
+  let server: AdminServer;
+
+  beforeEach(async () => {
+    dir = await mkdtemp(join(tmpdir(), 'dsbc-operator-'));
+    operation = new FakeOperation();
+    server = await startAdmin({
+      config: { enabled: true, address: '127.0.0.1', port: 0, token: TOKEN },
+      operation,
+      version: '0.1.0',
+      log: silentLogger,
+    });
+    file = join(dir, 'dsbc.yaml');
+    await writeConfig();
+  });
+  afterEach(async () => {
+    await server.close();
+    await rm(dir, { recursive: true });
+  });
+  const writeConfig = (more = '', token = TOKEN) =>
+    writeFile(
+      file,
+      `instance: dsbc-1
+domains: [example.com]
+sip_servers: [{ name: main, server: embedded, entry: { address: 127.0.0.1 } }]
+systems:
+  source:
+    sites:
+      main: { nodes: [{ uri: 'sip:198.51.100.21:5060' }] }
+      a: { nodes: [{ uri: 'sip:198.51.100.22:5060' }] }
+admin: { port: ${server.port}, token: ${token} }
+${more}`,
+    );
+  const dsbc = async (...argv: string[]) => {
+    const io = new RecordedIo();
+    const code = await main([...argv, '-c', file], io);
+    return { code, out: io.stdout, err: io.stderr };
+  };
+
+  it('status shows sites, shares and traffic, and exits 1 when not ready', async () => {
+    const { code, out } = await dsbc('status');
+    expect(code).toBe(0);
+    expect(out).toMatch(/^dsbc-1 \(version 0\.1\.0, up 12 s\): ready\n3 requests under way, 27 since start/);
+    expect(out).toMatch(/source\/main +active +50 % +50 % +7/);
+    operation.ready = false;
+    expect(await dsbc('status')).toMatchObject({
+      code: 1,
+      out: expect.stringContaining('no SIP server is connected'),
+    });
+  });
+
+  it('status shows the group and its alarms', async () => {
+    operation.group = {
+      group: () => Promise.resolve({ ...groupView, alarms: [{ name: 'conflict', about: 'dsbc-2' }] }),
+      handOver: () => Promise.resolve(),
+      maintain: () => Promise.resolve(),
+    };
+    const { out } = await dsbc('status');
+    expect(out).toMatch(/dsbc-1 +ACTIVE +1 links +holds 198\.51\.100\.10/);
+    expect(out).toMatch(/dsbc-2 +STANDBY +1 links +heard 120 ms ago/);
+    expect(out).toContain('Alarm: conflict dsbc-2');
+    expect(JSON.parse((await dsbc('status', '--json')).out)).toMatchObject({
+      status: { ready: true },
+      group: { group: 'g' },
+    });
+  });
+
+  it('site takes a site out and brings it back, and says who it was', async () => {
+    expect(await dsbc('site', 'maintenance', 'source/main', '--why', 'update')).toMatchObject({
+      code: 0,
+      out: 'source/main is maintenance\n',
+    });
+    expect(operation.orders).toMatchObject([
+      { system: 'source', name: 'main', state: 'maintenance', why: 'update', by: expect.stringMatching(/./) },
+    ]);
+    expect(await dsbc('site', 'drain', 'source/a')).toMatchObject({
+      code: 1,
+      err: 'Refused: source would have no active site.\n',
+    });
+    expect(await dsbc('site', 'drain', 'source/a', '--force')).toMatchObject({ code: 0 });
+    expect(await dsbc('site', 'active', 'source/main')).toMatchObject({ code: 0 });
+    expect((await dsbc('site', 'list')).out).toMatch(/source\/main +active\nsource\/a +drain/);
+  });
+
+  it.each([
+    [['site', 'sleep', 'source/main'], '"sleep" is none of'],
+    [['site', 'active'], 'say which site'],
+    [['site', 'active', 'main'], 'say which site'],
+    [['site'], 'something is missing'],
+  ])('says what is wrong with %j', async (argv, text) => {
+    expect(await dsbc(...argv)).toMatchObject({ code: 2, err: expect.stringContaining(text) });
+  });
+
+  it('site says that there is no such site', async () => {
+    expect(await dsbc('site', 'active', 'source/b')).toMatchObject({
+      code: 1,
+      err: 'Refused: There is no site source/b.\n',
+    });
+  });
+
+  it('reload and handover carry the order and the refusal', async () => {
+    expect(await dsbc('reload')).toMatchObject({ code: 0, out: 'Reloaded.\n' });
+    expect(await dsbc('handover')).toMatchObject({
+      code: 1,
+      err: expect.stringContaining('not part of a group'),
+    });
+    operation.group = {
+      group: () => Promise.resolve(groupView),
+      handOver: () => Promise.reject(new OrderRefused('conflict', 'not active')),
+      maintain: () => Promise.resolve(),
+    };
+    expect(await dsbc('handover', 'dsbc-2')).toMatchObject({ code: 1, err: 'Refused: not active\n' });
+  });
+
+  it('flows lists registrations', async () => {
+    expect((await dsbc('flows')).out).toMatch(
+      /^1 registrations over 1 flows\n1001@example\.com +udp +203\.0\.113\.7:40123 +via 198\.51\.100\.10 +60 s +pinged\n$/,
+    );
+    expect((await dsbc('flows', '--search', 'nobody')).out).toBe('1 registrations over 1 flows\n');
+  });
+
+  it('exits 5 when the instance is away, is another program, or has another token', async () => {
+    await writeConfig('', 'another token of 16');
+    expect(await dsbc('status')).toMatchObject({
+      code: 5,
+      err: expect.stringContaining('does not accept the token'),
+    });
+    await writeConfig();
+    await server.close();
+    expect(await dsbc('status')).toMatchObject({
+      code: 5,
+      err: expect.stringContaining('DSBC_ADMIN_UNREACHABLE'),
+    });
+  });
+
+  describe('update', () => {
+    const state = () => join(dir, 'plan.json');
+    const update = async (...argv: string[]) => {
+      const io = new RecordedIo();
+      const code = await runUpdate([...argv, '-c', file, '--state', state()], io, quick);
+      return { code, out: io.stdout, err: io.stderr };
+    };
+    const stateOf = (name: string) => operation.siteViews.find((site) => site.site === name)?.state;
+
+    it('leads through the sites of a single instance, the main one first', async () => {
+      expect((await update('plan')).out).toMatch(
+        /next {2}1\. take site source\/main out[\s\S]*2\. bring site source\/main back[\s\S]*3\. take site source\/a out[\s\S]*4\. bring site source\/a back/,
+      );
+      expect(await update('next')).toMatchObject({
+        code: 0,
+        out: expect.stringContaining('Now update site source/main'),
+      });
+      expect([stateOf('main'), stateOf('a')]).toEqual(['maintenance', 'active']);
+      expect((await update('next')).code).toBe(0);
+      expect([stateOf('main'), stateOf('a')]).toEqual(['active', 'active']);
+      await update('next');
+      expect([stateOf('main'), stateOf('a')]).toEqual(['active', 'maintenance']);
+      expect((await update('next')).out).toContain('The update is complete.');
+      expect(await update('next')).toMatchObject({ code: 0, out: 'The update is complete.\n' });
+      expect(JSON.parse((await update('status', '--json')).out)).toMatchObject({ done: 4 });
+    });
+
+    it('does not take out the last healthy site, and marks nothing as done', async () => {
+      await update('plan', '--main', 'a');
+      operation.siteViews.find((site) => site.site === 'main')!.nodes[0]!.healthy = false;
+      expect(await update('next')).toMatchObject({
+        code: 1,
+        err: expect.stringContaining('nobody would take its calls'),
+      });
+      expect(operation.orders).toEqual([]);
+      expect(JSON.parse(await readFile(state(), 'utf8'))).toMatchObject({ done: 0 });
+    });
+
+    it('does not bring back a site that does not answer', async () => {
+      await update('plan');
+      await update('next');
+      const [node] = operation.siteViews[0]!.nodes;
+      node!.healthy = false;
+      node!.reason = '2 probes without an answer';
+      expect(await update('next')).toMatchObject({
+        code: 1,
+        err: expect.stringContaining('does not answer (2 probes'),
+      });
+      expect(stateOf('main')).toBe('maintenance');
+      node!.healthy = true;
+      expect((await update('next')).code).toBe(0);
+    });
+
+    it('does not overwrite a plan that is under way', async () => {
+      await update('plan');
+      await update('next');
+      expect(await update('plan')).toMatchObject({ code: 1, err: expect.stringContaining('under way') });
+    });
+
+    it('says that there is no plan, and what may be updated', async () => {
+      await expect(update('next')).rejects.toThrow('there is no plan');
+      await expect(update('plan', '--system', 'x')).rejects.toThrow('--system is one of source');
+      await expect(update('plan', '--main', 'x')).rejects.toThrow('--main is one of main, a');
+    });
+
+    it('updates the active instance last, after the virtual IP has moved', async () => {
+      await writeConfig(`ha:
+  group: g
+  key: 0123456789abcdef
+  listen: { m1: '127.0.0.1:7001' }
+  peers: [{ instance: dsbc-2, m1: '127.0.0.2:7001' }]
+  vips: [{ address: 127.0.0.1, interface: lo }]
+nat: { keys: [{ id: 1, secret: 0123456789abcdef }] }
+`);
+      let group = groupView;
+      operation.group = {
+        group: () => Promise.resolve(group),
+        handOver: () => {
+          group = { ...groupView, state: 'STANDBY', peers: [{ ...groupView.peers[0]!, state: 'ACTIVE' }] };
+          return Promise.resolve();
+        },
+        maintain: () => Promise.resolve(),
+      };
+      const { out } = await update('plan');
+      expect([...out.matchAll(/instance (dsbc-\d) is not active/g)].map(([, name]) => name)).toEqual([
+        'dsbc-2',
+        'dsbc-1',
+      ]);
+      await update('next');
+      await update('next');
+      expect((await update('next')).out).toContain(
+        'Now update and restart dsbc and drachtio-server on dsbc-2',
+      );
+      group = { ...groupView, peers: [{ ...groupView.peers[0]!, state: 'unheard' }] };
+      expect(await update('next')).toMatchObject({
+        code: 1,
+        err: expect.stringContaining('dsbc-2 is unheard'),
+      });
+      group = groupView;
+      expect((await update('next')).out).toContain('dsbc-2 is back as STANDBY');
+      group = { ...groupView, peers: [{ ...groupView.peers[0]!, state: 'FAULT' }] };
+      expect(await update('next')).toMatchObject({
+        code: 1,
+        err: expect.stringContaining('nobody could take over'),
+      });
+      group = groupView;
+      expect((await update('next')).out).toContain('the virtual IP has moved from dsbc-1');
+      expect((await update('next')).out).toContain('dsbc-1 is back as STANDBY');
+    });
+  });
+});
