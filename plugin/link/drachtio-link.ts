@@ -27,6 +27,7 @@ import { dropOrder, proxyOrders, withoutOrders } from './orders';
 import { ownRequestText, runOwnRequest, type OwnRequestPort } from './own-request';
 import { PendingCommands } from './pending-commands';
 import { ProxiedRequest } from './proxied-request';
+import { MAX_COMMAND_BYTES } from './send-gate';
 import type { DialogLink, Opening, OpeningRequest, SipDialog } from './sip-dialog';
 import {
   DRACHTIO_CAPABILITIES,
@@ -123,6 +124,7 @@ export class DrachtioLink implements DialogLink {
     const text = ownRequestText(request, this.capabilities);
     const { socket } = this;
     if (socket === undefined) return { kind: 'link_lost' };
+    this.assertFits(text);
     if (request.signal?.aborted === true) return { kind: 'aborted' };
     return runOwnRequest(text, request, this.capabilities, this.ownPort(socket));
   }
@@ -131,6 +133,7 @@ export class DrachtioLink implements DialogLink {
     const text = ownRequestText(request, this.capabilities);
     const { socket } = this;
     if (socket === undefined) return lostOpening();
+    this.assertFits(text);
     return new ClientOpening(text, request, {
       ...this.ownPort(socket),
       leg: (id) => this.leg(id, socket),
@@ -213,6 +216,7 @@ export class DrachtioLink implements DialogLink {
         details: { link: this.name, status: response.status, cancelled: request.cancelled },
       });
     }
+    this.assertFits(text);
     if (response.status >= 200) {
       this.inbound.remove(entry);
       this.library.forget(entry, 'answered');
@@ -336,6 +340,7 @@ export class DrachtioLink implements DialogLink {
   }
 
   private onReply(socket: Socket, frame: ReplyFrame, raw: Buffer): void {
+    this.guard?.replied(socket, frame.forId);
     if (this.commands.settle(frame)) return;
     const record = this.library.agent.mapServer.get(socket);
     const authenticating = record?.authenticated === false && record.pendingRequests.has(frame.forId);
@@ -496,6 +501,14 @@ export class DrachtioLink implements DialogLink {
     if (request.settled || request.cancelled) return;
     this.respond(request, { status }).catch((error: unknown) => {
       this.log.warn({ err: error, callId: request.message.callId, status }, 'an answer could not be given');
+    });
+  }
+
+  /** @throws DsbcError DSBC_LINK_REFUSED when a command is larger than drachtio-server can take. */
+  private assertFits(text: string): void {
+    if (this.capabilities.exactHeaders || text.length <= MAX_COMMAND_BYTES) return;
+    throw new DsbcError('DSBC_LINK_REFUSED', 'the message is too large for the SIP server', {
+      details: { link: this.name, bytes: text.length, most: MAX_COMMAND_BYTES },
     });
   }
 

@@ -2,6 +2,7 @@ import { connect as connectTcp, type Socket } from 'node:net';
 import { connect as connectTls, type ConnectionOptions } from 'node:tls';
 import type { Logger } from '../telemetry/logger';
 import { FrameDecoder, encodeFrame } from './frame';
+import { SendGate } from './send-gate';
 import type { WireProtocol } from './srf';
 
 export interface WireGuardOptions {
@@ -30,6 +31,7 @@ export interface WireGuardEvents {
  */
 export class WireGuard {
   private readonly decoders = new WeakMap<Socket, FrameDecoder>();
+  private readonly gates = new WeakMap<Socket, SendGate>();
   private readonly sockets = new Set<Socket>();
   private readonly connectTimers = new Map<Socket, NodeJS.Timeout>();
   private retryTimer: NodeJS.Timeout | undefined;
@@ -61,7 +63,7 @@ export class WireGuard {
       const id = this.newId();
       const text = `${id}|${message}`;
       const bytes = Buffer.from(text, options.libraryText);
-      this.write(socket, Buffer.concat([Buffer.from(`${bytes.length}#`, 'latin1'), bytes]));
+      this.write(socket, id, Buffer.concat([Buffer.from(`${bytes.length}#`, 'latin1'), bytes]));
       return id;
     };
     wire._onConnectionGone = (): void => {
@@ -88,7 +90,7 @@ export class WireGuard {
   /** Sends a command of ours (latin1 text) and returns its id. */
   send(socket: Socket, text: string): string {
     const id = this.newId();
-    this.write(socket, encodeFrame(`${id}|${text}`));
+    this.write(socket, id, encodeFrame(`${id}|${text}`));
     return id;
   }
 
@@ -96,6 +98,11 @@ export class WireGuard {
   authenticated(socket: Socket): void {
     this.attempts = 0;
     this.stopConnectTimer(socket);
+  }
+
+  /** The server has replied to a command; what waits behind a large one goes on. */
+  replied(socket: Socket, id: string): void {
+    this.gates.get(socket)?.replied(id);
   }
 
   /** Drops the connection at once; reconnection follows unless the guard is closed. */
@@ -123,12 +130,18 @@ export class WireGuard {
 
   private adopt(socket: Socket): void {
     this.decoders.set(socket, new FrameDecoder());
+    this.gates.set(
+      socket,
+      new SendGate((bytes) => {
+        // What is written to a dead socket is lost; whoever waits is told by `down` or its own deadline.
+        if (!socket.destroyed && socket.writable) socket.write(bytes);
+      }),
+    );
     this.sockets.add(socket);
   }
 
-  private write(socket: Socket, bytes: Buffer): void {
-    // What is written to a dead socket is lost; whoever waits is told by `down` or its own deadline.
-    if (!socket.destroyed && socket.writable) socket.write(bytes);
+  private write(socket: Socket, id: string, bytes: Buffer): void {
+    this.gates.get(socket)?.send(id, bytes);
   }
 
   private onData(socket: Socket, chunk: Buffer): void {

@@ -1,3 +1,4 @@
+import { MAX_COMMAND_BYTES } from '../link/send-gate';
 import type { DialogLink } from '../link/sip-dialog';
 import type { FlowChoice, InboundRequest, ResponseSpec, SipLink } from '../link/sip-link';
 import { B2buaRelay } from './b2bua';
@@ -107,7 +108,10 @@ export class Carrier {
         return this.proxy.relay(request, { ...order, failover: order.limits.maxAttempts > 1 });
       case 'refuser':
       case 'refuse': {
-        const response: ResponseSpec = { status: 400, reason: 'Cannot Be Carried' };
+        const isLarge = message.raw.length > MAX_COMMAND_BYTES / 2;
+        const response: ResponseSpec = isLarge
+          ? { status: 513 }
+          : { status: 400, reason: 'Cannot Be Carried' };
         await this.answer(request, response);
         return { kind: 'answered', answer: { status: response.status }, attempts: [] };
       }

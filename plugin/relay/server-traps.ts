@@ -1,4 +1,5 @@
 import { formsDialog, hasHostlessContact } from '../link/hostless-contact';
+import { MAX_COMMAND_BYTES } from '../link/send-gate';
 import type { LinkCapabilities } from '../link/sip-link';
 import { headerKey } from '../message/header-name';
 import type { Header, SipMessage } from '../message/sip-message';
@@ -65,6 +66,9 @@ function proxyDetour(method: string, message: SipMessage, can: LinkCapabilities)
   return undefined;
 }
 
+/** What an own transaction adds to a message at most: command line, Path, headers of policy. */
+const OWN_HEADER_BYTES = 1500;
+
 /** Why the server cannot send this as a client; undefined: it can. */
 function ownTransactionFault(
   message: SipMessage,
@@ -78,6 +82,9 @@ function ownTransactionFault(
   }
   if (uri.user?.includes(';') === true) {
     return 'the SIP server refuses to be client for a user part with a semicolon';
+  }
+  if (message.raw.length > MAX_COMMAND_BYTES - OWN_HEADER_BYTES) {
+    return 'the SIP server cannot take so large a message from the application';
   }
   if (chosen === 'forward' && !can.binaryBodies && message.body.includes('\0')) {
     return 'the SIP server cuts a body at its first NUL byte';
