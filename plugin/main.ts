@@ -21,11 +21,11 @@ import { Keepalive } from './nat/keepalive';
 import { Pipeline, type Settings } from './pipeline';
 import { createLookupCache, type LookupCache } from './registry/cache';
 import { openRegistry } from './registry/open';
-import type { Registry } from './registry/registry';
+import type { Registry, RegistryLookup } from './registry/registry';
 import { Carrier } from './relay/carrier';
 import type { AttemptRecord } from './relay/relay';
 import { ChallengeMemory } from './routing/challenges';
-import { Health, type ProbeTarget } from './routing/health';
+import { Health, type NodeReport, type ProbeTarget } from './routing/health';
 import type { Sighting } from './routing/node-health';
 import { RecentSites } from './routing/recent-sites';
 import { SiteStates } from './routing/site-states';
@@ -102,7 +102,7 @@ export class Dsbc {
     this.#ownLog =
       options.logger === undefined ? createLog(config.log, { instance: config.instance }) : undefined;
     this.log = options.logger ?? this.#ownLog?.logger ?? failNoLogger();
-    this.#tokens = new FlowTokens(config.nat.keys);
+    this.#tokens = this.#makeTokens(config);
     this.hooks = new Hooks(hookDefaults(config), this.log, ({ hook, error }) => {
       const reason = error instanceof DsbcError && error.code === 'DSBC_HOOK_TIMEOUT' ? 'timeout' : 'error';
       this.metrics.add('dsbc_hook_failures_total', { hook, reason });
@@ -121,7 +121,7 @@ export class Dsbc {
       now: this.#now,
       log: this.log,
       random: Math.random,
-      onChange: () => this.states.changed(),
+      onChange: (report) => this.#healthChanged(report),
     });
     this.states = new SiteStates(this.#settings.snapshot, (server, key) => this.health.isDown(server, key));
     this.#shared = options.srf === undefined ? undefined : this.#share(options.srf);
@@ -224,7 +224,11 @@ export class Dsbc {
     const { config } = this.#settings;
     const registry = this.#options.registry ?? (await openRegistry(config.registry, { log: this.log }));
     this.#registry = registry;
-    const cache = createLookupCache({ load: registry, clock: this.#now, options: cacheOptions(config) });
+    const cache = createLookupCache({
+      load: this.#timed(registry),
+      clock: this.#now,
+      options: cacheOptions(config),
+    });
     this.#cache = cache;
     this.#endings.push(registry.onChange((change) => cache.invalidate(change)));
     this.#endings.push(registry.onDecision((decisions) => this.states.decide(decisions)));
@@ -389,7 +393,7 @@ export class Dsbc {
     const snapshot = makeSnapshot(config);
     this.#settings = { config, snapshot };
     // Without keys in the configuration the token key is random: a new one would end every path we gave out.
-    if (!isDeepStrictEqual(before.nat.keys, config.nat.keys)) this.#tokens = new FlowTokens(config.nat.keys);
+    if (!isDeepStrictEqual(before.nat.keys, config.nat.keys)) this.#tokens = this.#makeTokens(config);
     this.hooks.configure(hookDefaults(config));
     this.admission.configure(config.limits);
     this.health.watch(this.#probeTargets(config), config.health);
@@ -458,8 +462,38 @@ export class Dsbc {
     };
   }
 
-  #probe(target: ProbeTarget, timeoutMs: number): Promise<Sighting> {
-    return probe(this.#ownRequests(), target, timeoutMs);
+  async #probe(target: ProbeTarget, timeoutMs: number): Promise<Sighting> {
+    const sighting = await probe(this.#ownRequests(), target, timeoutMs);
+    const { system, site } = target.destination;
+    if (sighting.kind === 'answer')
+      this.metrics.observe('dsbc_probe_seconds', { system, site }, sighting.milliseconds / 1000);
+    return sighting;
+  }
+
+  #healthChanged({ destination, health }: NodeReport): void {
+    this.states.changed();
+    const { system, site } = destination;
+    if (health.state === 'ejected') this.metrics.add('dsbc_ejections_total', { system, site });
+  }
+
+  #makeTokens(config: Config): FlowTokens {
+    return new FlowTokens(config.nat.keys, (reason) =>
+      this.metrics.add('dsbc_tokens_rejected_total', { reason }),
+    );
+  }
+
+  /** The registry behind the cache, each question timed. */
+  #timed(registry: Registry): RegistryLookup {
+    return {
+      lookup: async (key) => {
+        const start = this.#now();
+        try {
+          return await registry.lookup(key);
+        } finally {
+          this.metrics.observe('dsbc_registry_lookup_seconds', {}, (this.#now() - start) / 1000);
+        }
+      },
+    };
   }
 
   #probeTargets(config: Config): readonly ProbeTarget[] {

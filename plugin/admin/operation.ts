@@ -12,11 +12,11 @@ import type {
   StatusView,
 } from './views';
 
-/** What a provisioning event ended with. */
-export interface EventOutcome {
-  /** `applied`, `duplicate` and `ignored` are answered 200; `invalid` 400; `failed` 503, so that the sender tries again. */
-  readonly outcome: 'applied' | 'duplicate' | 'ignored' | 'invalid' | 'failed';
-  readonly detail?: string;
+/** How a provisioning event is answered: 200 only when it is durable and the local cache clean. */
+export interface EventAnswer {
+  readonly status: number;
+  readonly headers: Readonly<Record<string, string>>;
+  readonly body: Readonly<Record<string, unknown>>;
 }
 
 /** Why an order was not carried out: what the caller asked for is not there, or would break service. */
@@ -61,7 +61,7 @@ export interface Operation {
   /** Prometheus text. */
   metrics(): Promise<{ readonly contentType: string; readonly text: string }>;
   /** Absent: provisioning events are not taken (404). */
-  readonly event?: ((event: unknown) => Promise<EventOutcome>) | undefined;
+  readonly event?: ((event: unknown, sender: string | undefined) => Promise<EventAnswer>) | undefined;
   /** Absent: this instance stands alone. */
   readonly group?: GroupOperation | undefined;
 }

@@ -33,8 +33,17 @@ export class FlowTokens {
   readonly #keys: readonly Key[];
   readonly #issued: Key;
 
-  /** The first key is issued, all are accepted. None: a random one, which no other instance and no next run knows. */
-  constructor(keys: readonly NatKeyConfig[]) {
+  readonly #onRejected: (reason: 'bad_token' | 'unknown_key') => void;
+
+  /**
+   * The first key is issued, all are accepted. None: a random one, which no other instance and no next run knows.
+   * @param onRejected told of each token that is not taken, for the metrics
+   */
+  constructor(
+    keys: readonly NatKeyConfig[],
+    onRejected: (reason: 'bad_token' | 'unknown_key') => void = () => undefined,
+  ) {
+    this.#onRejected = onRejected;
     this.#keys = keys.map(({ id, secret }) => ({ id, key: createSecretKey(secret, 'utf8') }));
     this.#issued = this.#keys[0] ?? { id: 0, key: createSecretKey(randomBytes(32)) };
     if (this.#keys.length === 0) this.#keys = [this.#issued];
@@ -51,6 +60,12 @@ export class FlowTokens {
 
   /** What a token says, if it is one of ours. Takes the same time for every wrong HMAC. */
   read(token: string): TokenOutcome {
+    const outcome = this.#read(token);
+    if (outcome.kind !== 'ok') this.#onRejected(outcome.kind);
+    return outcome;
+  }
+
+  #read(token: string): TokenOutcome {
     if (token.length > MAX_CHARACTERS) return BAD_TOKEN;
     const bytes = Buffer.from(token, 'base64url');
     // Node skips what is not base64url; a token has one spelling only.

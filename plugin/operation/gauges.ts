@@ -1,4 +1,7 @@
+import type { GroupOperation } from '../admin/operation';
+import type { GroupView } from '../admin/views';
 import type { Dsbc } from '../main';
+import type { EventHandler } from '../registry/provisioning/handler';
 import { NODE_STATES } from '../routing/states';
 import type { CounterName } from '../telemetry/metric-table';
 import type { SitesDesk } from './sites';
@@ -17,8 +20,14 @@ class Totals {
   }
 }
 
+/** What there is beside the instance itself. */
+export interface GaugeSources {
+  readonly events?: EventHandler | undefined;
+  readonly group?: GroupOperation | undefined;
+}
+
 /** Sets what is not counted as it happens, whenever the metrics are read. Returns a function that ends it. */
-export function keepGauges(dsbc: Dsbc, sites: SitesDesk): () => void {
+export function keepGauges(dsbc: Dsbc, sites: SitesDesk, { events, group }: GaugeSources): () => void {
   const { metrics } = dsbc;
   const totals = new Totals();
   const grow = (
@@ -32,7 +41,8 @@ export function keepGauges(dsbc: Dsbc, sites: SitesDesk): () => void {
     total: number,
   ): void => metrics.add(name, {}, totals.growth(name, total));
   metrics.set('dsbc_build_info', { version: packageVersion(), node: process.versions.node }, 1);
-  return metrics.onCollect(() => {
+  dsbc.group?.on('state', ({ to }) => metrics.add('dsbc_group_transitions_total', { to }));
+  return metrics.onCollect(async () => {
     metrics.set('dsbc_requests_in_flight', {}, dsbc.admission.inFlight);
     metrics.set('dsbc_registry_up', {}, registryIsUp(dsbc) ? 1 : 0);
     metrics.set('dsbc_bindings', {}, dsbc.bindings.size);
@@ -47,6 +57,9 @@ export function keepGauges(dsbc: Dsbc, sites: SitesDesk): () => void {
     }
     cacheGauges(dsbc, totals);
     siteGauges(dsbc, sites);
+    for (const [outcome, total] of Object.entries(events?.statistics() ?? {}))
+      metrics.add('dsbc_events_total', { outcome }, totals.growth(`event ${outcome}`, total));
+    if (group !== undefined) groupGauges(dsbc, await group.group());
   });
 }
 
@@ -70,4 +83,12 @@ function siteGauges({ metrics, health }: Dsbc, sites: SitesDesk): void {
     const { system, site, node } = destination;
     metrics.set('dsbc_node_up', { system, site, node }, seen.state === 'up' ? 1 : 0);
   }
+}
+
+function groupGauges({ metrics }: Dsbc, group: GroupView): void {
+  for (const name of ['dsbc_group_state', 'dsbc_group_peer_up'] as const) metrics.clear(name);
+  metrics.set('dsbc_group_state', { state: group.state }, 1);
+  metrics.set('dsbc_group_conflict', {}, group.alarms.some(({ name }) => name === 'split_brain') ? 1 : 0);
+  for (const { instance, state } of group.peers)
+    metrics.set('dsbc_group_peer_up', { peer: instance }, state === 'unheard' ? 0 : 1);
 }

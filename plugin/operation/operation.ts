@@ -1,6 +1,7 @@
-import { OrderRefused, type EventOutcome, type GroupOperation, type Operation } from '../admin/operation';
+import { OrderRefused, type GroupOperation, type Operation } from '../admin/operation';
 import type { CustomerView, ReloadView } from '../admin/views';
 import type { Dsbc } from '../main';
+import { createEventHandler, type EventHandler } from '../registry/provisioning/handler';
 import type { Registry } from '../registry/registry';
 import { keepGauges } from './gauges';
 import { SitesDesk } from './sites';
@@ -9,7 +10,6 @@ import { cacheView, flowsView, readiness, registryIsUp, status } from './status'
 export interface OperationOptions {
   /** Reads the configuration file again and gives it to the instance. */
   readonly reload: () => Promise<ReloadView>;
-  readonly event?: ((event: unknown) => Promise<EventOutcome>) | undefined;
   readonly group?: GroupOperation | undefined;
   /** The monotonic clock that health uses too. */
   readonly now: () => number;
@@ -20,7 +20,8 @@ export function operationOf(dsbc: Dsbc, options: OperationOptions): Operation {
   const { now } = options;
   const startedAt = now();
   const sites = new SitesDesk(dsbc, now);
-  keepGauges(dsbc, sites);
+  const events = eventHandler(dsbc);
+  keepGauges(dsbc, sites, { events, group: options.group });
   const registry = (): Registry => {
     if (dsbc.registry === undefined) throw new OrderRefused('conflict', 'The registry is not open.');
     return dsbc.registry;
@@ -53,9 +54,15 @@ export function operationOf(dsbc: Dsbc, options: OperationOptions): Operation {
     flows: (limit, search) => flowsView(dsbc, limit, search),
     reload: options.reload,
     metrics: async () => ({ contentType: dsbc.metrics.contentType, text: await dsbc.metrics.text() }),
-    event: options.event,
+    event: events === undefined ? undefined : (event, sender) => events.handle(event, sender),
     group: options.group,
   };
+}
+
+/** Provisioning events change the registry, which tells the cache. */
+function eventHandler({ registry, config, log }: Dsbc): EventHandler | undefined {
+  if (registry === undefined) return undefined;
+  return createEventHandler({ store: registry, systems: Object.keys(config.systems), log });
 }
 
 async function firstCustomers(

@@ -91,7 +91,7 @@ export const METRICS = {
   dsbc_registry_up: { type: 'gauge', help: '1 while the forwarding registry answers.', labels: [] },
   dsbc_registry_lookups_total: {
     type: 'counter',
-    help: 'Look-ups by what they ended with: hit, miss, stale, negative, error.',
+    help: 'What the look-up cache did: hit, negative_hit, miss, coalesced, stale_while_revalidate, stale_if_error, load, load_failed, load_overtaken, evicted.',
     labels: ['result'],
   },
   dsbc_registry_lookup_seconds: {
@@ -108,7 +108,7 @@ export const METRICS = {
   },
   dsbc_events_total: {
     type: 'counter',
-    help: 'Provisioning events by outcome: applied, duplicate, ignored, invalid, failed.',
+    help: 'Provisioning events by outcome: applied, duplicate, unknown, invalid, unavailable.',
     labels: ['outcome'],
   },
   dsbc_bindings: { type: 'gauge', help: 'Registrations known for keepalive.', labels: [] },
@@ -129,12 +129,6 @@ export const METRICS = {
     help: 'Requests with a flow token that is not valid: bad_token, unknown_key.',
     labels: ['reason'],
   },
-  dsbc_hook_seconds: {
-    type: 'histogram',
-    help: 'Time spent in a hook.',
-    labels: ['hook'],
-    buckets: CALL_SECONDS,
-  },
   dsbc_hook_failures_total: {
     type: 'counter',
     help: 'Hooks that threw or were late: error, timeout.',
@@ -149,7 +143,7 @@ export const METRICS = {
   dsbc_group_peer_up: { type: 'gauge', help: '1 while heartbeats of a peer are heard.', labels: ['peer'] },
   dsbc_group_conflict: {
     type: 'gauge',
-    help: '1 while another instance claims to be active too.',
+    help: '1 while another instance claims to be active too (split brain).',
     labels: [],
   },
   dsbc_config_reloads_total: { type: 'counter', help: 'Reloads: applied or rejected.', labels: ['outcome'] },

@@ -32,7 +32,7 @@ export class MetricsRegistry implements Metrics {
   readonly #counters = new Map<MetricName, Counter>();
   readonly #gauges = new Map<MetricName, Gauge>();
   readonly #histograms = new Map<MetricName, Histogram>();
-  readonly #collectors = new Set<() => void>();
+  readonly #collectors = new Set<() => void | Promise<void>>();
 
   /** @param options.process also the metrics of the Node process: CPU, memory, event loop, garbage collection. */
   constructor(options: { readonly process: boolean }) {
@@ -70,7 +70,7 @@ export class MetricsRegistry implements Metrics {
   }
 
   /** Called before each reading, to set gauges from what is true then. Returns a function that ends it. */
-  onCollect(collector: () => void): () => void {
+  onCollect(collector: () => void | Promise<void>): () => void {
     this.#collectors.add(collector);
     return () => this.#collectors.delete(collector);
   }
@@ -79,7 +79,7 @@ export class MetricsRegistry implements Metrics {
   async text(): Promise<string> {
     for (const collect of this.#collectors) {
       try {
-        collect();
+        await collect();
       } catch {
         // The rest of the numbers matter more when something is wrong.
       }
