@@ -10,12 +10,14 @@ import { ping, probe, type OwnRequestsParts } from './dispatch/own-requests';
 import { DsbcError } from './errors';
 import { createGroup, type Group } from './ha/group';
 import type { WitnessStore } from './ha/ports';
+import { Replication } from './ha/replication/replication';
 import { settingsOf } from './ha/settings';
 import { Hooks, type Hook, type HookName, type HookOptions, type HookSet } from './hooks';
 import { wrapSrf, type SharedLink } from './link/create-link';
 import type { SipLink } from './link/sip-link';
 import { startNative } from './native';
 import { BindingTable } from './nat/bindings';
+import { BINDINGS_TOPIC, replicatedBindings } from './nat/replicated-bindings';
 import { FlowTokens } from './nat/flow-token';
 import { Keepalive } from './nat/keepalive';
 import { Pipeline, type Settings } from './pipeline';
@@ -90,6 +92,7 @@ export class Dsbc {
   #cache: LookupCache | undefined;
   #carrier: Carrier | undefined;
   #group: Group | undefined;
+  #replication: Replication | undefined;
   #state: DsbcState = 'new';
   #routesItself = false;
   #starting: Promise<void> | undefined;
@@ -277,8 +280,9 @@ export class Dsbc {
     const { log } = this;
     const driver = ha.vip_driver === 'auto' ? startNative('auto', log).running : ha.vip_driver;
     const network = driver === 'native' ? 'native-network.js' : 'iproute2-network.js';
+    const settings = settingsOf(ha, this.#settings.config.instance);
     const group = createGroup({
-      settings: settingsOf(ha, this.#settings.config.instance),
+      settings,
       networkModule: join(__dirname, 'network', network),
       ...(hasLeases(registry) ? { witness: registry.leases } : {}),
       log,
@@ -297,6 +301,11 @@ export class Dsbc {
       if (to === 'ACTIVE') this.setActive(true);
     });
     group.on('failed', (error) => this.#fatal(error));
+    const replication = new Replication(settings, [replicatedBindings(this.bindings)], log);
+    this.#replication = replication;
+    this.bindings.onRecord((record) => replication.publish(BINDINGS_TOPIC, record));
+    group.on('leader', (instance) => replication.setLeader(instance));
+    await replication.start();
     await group.start();
     this.#tellGroup();
   }
@@ -362,6 +371,8 @@ export class Dsbc {
     this.#keepalive?.stop();
     await this.#group?.close();
     this.#group = undefined;
+    await this.#replication?.close();
+    this.#replication = undefined;
     for (const end of this.#endings.splice(0)) end();
     await this.servers.stop();
     await this.#carrier?.close();

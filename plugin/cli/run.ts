@@ -1,5 +1,7 @@
 import { startAdmin, type AdminServer } from '../admin/server';
 import { loadConfig } from '../config/load';
+import { serviceManagerSettings } from '../config/service-manager';
+import { ServiceManager } from '../ha/service-manager';
 import { createDsbc, type Dsbc } from '../main';
 import { groupOperation } from '../operation/group';
 import { operationOf } from '../operation/operation';
@@ -39,6 +41,7 @@ Exit codes: 0 ended by a signal, 1 a fault, 3 the configuration is not valid, 4 
 /** Runs an instance until a signal or a fault ends it. */
 async function serve(dsbc: Dsbc, file: string, io: Io): Promise<number> {
   const ending = new Ending(io, dsbc);
+  const manager = new ServiceManager(serviceManagerSettings(), dsbc.log);
   dsbc.onFatal((error) => ending.fault(error));
   let admin: AdminServer | undefined;
   const reload = async (): Promise<{ applied: boolean; needs_restart: string[] }> => {
@@ -64,13 +67,16 @@ async function serve(dsbc: Dsbc, file: string, io: Io): Promise<number> {
       });
       dsbc.log.info({ address: admin.address, port: admin.port }, 'admin API');
     }
+    manager.ready();
     return await ending.code;
   } finally {
     process.off('SIGHUP', onHangup);
     ending.close();
+    manager.stopping();
     // The API stays until the end, so that one can watch it drain.
     await dsbc.stop();
     await admin?.close();
+    manager.close();
   }
 }
 
