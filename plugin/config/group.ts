@@ -32,7 +32,12 @@ export const ha = z
     key: secret(16).describe('Signs heartbeats; the same on every instance.'),
     site: name.optional().describe('Where this instance stands, for `dsbc check`.'),
     priority: count(0, 255).default(100).describe('Higher wins among those that have as many active links.'),
-    heartbeat_ms: milliseconds(20, 5000).default(500).describe('All other times of the group scale with it.'),
+    heartbeat_ms: milliseconds(50, 2000)
+      .refine((ms) => ms <= 500 || ms % 500 === 0, '50 to 500, or 1000, 1500 or 2000')
+      .default(500)
+      .describe(
+        'All other times of the group scale with it; above 500 in steps of 500, as the kernel counts leases in seconds.',
+      ),
     listen: links.describe('Our own ends of the heartbeat links.'),
     peers: z.array(peer).min(1, 'at least one other instance').describe('The other instances.'),
     vips: z.array(vip).min(1, 'at least one VIP').describe('The VIP and its aliases; they move together.'),
