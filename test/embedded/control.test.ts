@@ -1,24 +1,8 @@
-import { connect, type Socket } from 'node:net';
 import { FakeClock } from './fake-clock';
 import { openLab, SECRET, type Lab } from './lab';
+import { RawApplication } from './raw-application';
 import { pause, requestOf, until } from './sip-peer';
 import { connectSrf, type AppRequest, type SrfApp } from './srf-app';
-
-/** An application that writes frames by hand. */
-class RawApplication {
-  readonly socket: Socket;
-  seen = '';
-  closed = false;
-  constructor(port: number) {
-    this.socket = connect(port, '127.0.0.1');
-    this.socket.on('data', (chunk: Buffer) => (this.seen += chunk.toString('latin1')));
-    this.socket.on('error', () => undefined);
-    this.socket.on('close', () => (this.closed = true));
-  }
-  say(text: string): void {
-    this.socket.write(`${text.length}#${text}`, 'latin1');
-  }
-}
 
 describe('the control port', () => {
   let lab: Lab;

@@ -6,6 +6,8 @@ import type { SipMessage } from '../../plugin/message/sip-message';
 
 const SDP = 'v=0\r\no=- 1 1 IN IP4 192.0.2.1\r\ns=-\r\nt=0 0\r\n';
 
+const ignore = (): void => undefined;
+
 const lastOf = (peer: UdpPeer, method: string): SipMessage =>
   peer.received.filter((message) => message.method === method).at(-1)!;
 const answersTo = (peer: UdpPeer, method: string): number[] =>
@@ -37,7 +39,7 @@ describe('a dialog the network opens (createUAS)', () => {
           heard.push(`info ${req2.body}`);
           info.send(200);
         });
-      });
+      }, ignore);
     };
     lab = await openLab(
       (srf) => {
@@ -189,6 +191,19 @@ describe('a dialog the network opens (createUAS)', () => {
     lab.phone.send(inside('BYE', `${id}a`, tag, 2), lab.us);
     await until(() => answersTo(lab.phone, 'BYE').length > 0);
     expect(answersTo(lab.phone, 'BYE')).toEqual([200]);
+  });
+
+  it('opens once when the INVITE comes by two ways', async () => {
+    const tag = await call('uas-8');
+    lab.phone.received.length = 0;
+    lab.phone.send(
+      requestOf('INVITE', 'sip:us@example.com', lab.phone.host, { callId: 'uas-8', lines: [contact()] }),
+      lab.us,
+    );
+    await until(() => answersTo(lab.phone, 'INVITE').includes(482));
+    lab.phone.send(inside('ACK', 'uas-8', tag, 1), lab.us);
+    await until(() => heard.includes('ack'));
+    expect(lab.server.counts().dialogs).toBe(1);
   });
 
   it('sends provisional answers reliably when the application asks, until the PRACK', async () => {

@@ -92,6 +92,12 @@ export class AnswerCommand {
       return;
     }
     pending.tag ??= chosenTag(given.lines);
+    if (opensDialog && status > 100 && status < 300 && this.#dialogs.isTaken(pending, request)) {
+      transaction.respond(482, answerText(message, { status: 482, toTag: transaction.toTag }));
+      this.#requests.settled(pending);
+      application.reply(command.id, 'NOK|dialog already exists, rejecting this request');
+      return;
+    }
     const reliable = this.#reliableSequence(pending, message.method, status, given.lines);
     const lines = this.#lines(request, given, { status, opensDialog, reliable });
     const text = answerText(message, {

@@ -85,10 +85,12 @@ export class ClientDialogs {
         return 'swallow';
       }
     }
-    const dialog = known ?? dialogOf(id, opening);
+    // An earlier attempt with the same Call-ID and tag may have left an early dialog: this one has its own CSeq.
+    const isOurs = known && (known.confirmed || known.inviteSequence === opening.sent.cseq);
+    const dialog = isOurs ? known : dialogOf(id, opening);
     dialog.learnFromAnswer(answer, from);
     dialog.confirmed ||= status >= 200;
-    if (!known) table.add(dialog);
+    if (!isOurs) table.add(dialog);
     return 'tell';
   }
 

@@ -52,6 +52,16 @@ export class ServerDialogs {
     return this.#environment.table.full;
   }
 
+  /**
+   * Whether another branch of the same INVITE or SUBSCRIBE has opened the dialog already (RFC 3261 §8.2.2.2): two
+   * requests can't both be its beginning.
+   */
+  isTaken(pending: PendingRequest, request: Inbound): boolean {
+    if (tagOf(request.message, 'to') !== undefined) return false;
+    const known = this.#environment.table.byId(dialogIdOf(request.message));
+    return known !== undefined && known.localTag !== (pending.tag ?? pending.transaction.toTag);
+  }
+
   close(): void {
     this.#successes.close();
     this.#provisionals.close();

@@ -104,6 +104,11 @@ export class TransportLayer {
   }
 
   send(flow: Flow, text: string, sent?: Sent): void {
+    // A Via or URI may say port 0, which the sockets answer with an exception.
+    if (flow.port < 1 || flow.port > 65_535) {
+      refuse(sent, new SendError('refused', `no such port: ${flow.port}`));
+      return;
+    }
     if (flow.transport === 'udp') {
       const entry = this.#entryOf(flow);
       if (entry?.udp) entry.udp.send(flow, text, sent);
