@@ -2,7 +2,12 @@
   "targets": [
     {
       "target_name": "dsbc",
-      "sources": ["native/addon.cc"],
+      "sources": [
+        "native/addon.cc",
+        "native/sip_address.cc",
+        "native/sip_header.cc",
+        "native/sip_uri.cc"
+      ],
       "include_dirs": ["<!(node -p \"require('node-addon-api').include_dir\")"],
       "defines": [
         "NAPI_VERSION=8",

@@ -1,6 +1,7 @@
 import { createRequire } from 'node:module';
 import { join } from 'node:path';
 import { DsbcError } from './errors';
+import { useScanner, type HeaderScanner } from './message/scanner';
 import { silentLogger, type Logger } from './telemetry/logger';
 
 /** `auto` runs the addon where it loads, `require` refuses to start without it, `off` never loads it. */
@@ -48,6 +49,8 @@ export interface RawNetwork {
 
 /** What native/addon.cc exports. */
 export interface NativeAddon {
+  /** The header scanner, native/sip_header. Throws TypeError on anything but a string and an Int32Array of HEAD.SIZE or more. */
+  readonly scan: HeaderScanner;
   /** Milliseconds of CLOCK_BOOTTIME. */
   bootTime(): number;
   /** Linux only. */
@@ -95,9 +98,10 @@ export function startNative(mode: NativeMode, log: Logger = silentLogger): Nativ
 }
 
 function decide(mode: NativeMode): NativeStatus {
+  useScanner();
   if (mode === 'off') return { mode, running: 'typescript', reason: 'switched off by the configuration' };
   try {
-    loadAddon();
+    useScanner(loadAddon().scan);
     return { mode, running: 'native', reason: 'the addon is loaded' };
   } catch (cause) {
     const reason = `the addon cannot be loaded: ${firstLine(cause)}`;

@@ -1,0 +1,12 @@
+// One element of From, To, Contact, Route, Record-Route, Path, or of Via. Twin: plugin/message/scan/address.ts.
+#pragma once
+
+#include "sip_text.h"
+
+namespace dsbc {
+
+// Scans the element at `from`, which must be no blank, into the record at `at`. Returns where it ended: at a comma (when
+// `is_list`) or at `limit`. A malformed one has its text only, up to where the list's next comma is.
+Position ScanElement(const Text& text, Position from, Position limit, bool is_list, Table& out, Position at, bool is_via);
+
+}  // namespace dsbc
