@@ -23,6 +23,10 @@
         "CLANG_CXX_LANGUAGE_STANDARD": "gnu++17"
       },
       "conditions": [
+        ["target_arch=='x64'", {
+          "cflags": ["-mssse3"],
+          "xcode_settings": { "OTHER_CFLAGS": ["-mssse3"] }
+        }],
         ["OS=='linux'", {
           "sources": ["native/rtnetlink.cc", "native/garp.cc"],
           "defines": ["DSBC_HAS_NETWORK"]

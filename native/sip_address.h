@@ -5,8 +5,9 @@
 
 namespace dsbc {
 
-// Scans the element at `from`, which must be no blank, into the record at `at`. Returns where it ended: at a comma (when
+// Scans the element at `from`, which must be no blank, into `record` (layout::address::kSize or
+// via::kSize numbers). Returns where it ended: at a comma (when
 // `is_list`) or at `limit`. A malformed one has its text only, up to where the list's next comma is.
-Position ScanElement(const Text& text, Position from, Position limit, bool is_list, Table& out, Position at, bool is_via);
+Position ScanElement(const Text& text, Position from, Position limit, bool is_list, int32_t* record, bool is_via);
 
 }  // namespace dsbc

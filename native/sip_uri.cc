@@ -32,7 +32,7 @@ bool IsIpv6(const Text& text, Position from, Position to) {
   }
   while (at < to) {
     const Position start = at;
-    at = text.Skip(kHex, at, to);
+    at = text.Skip<kHex>(at, to);
     if (at < to && text.At(at) == '.') {
       if (!IsIpv4(text, start, to)) return false;
       groups += 2;
@@ -53,67 +53,59 @@ bool IsIpv6(const Text& text, Position from, Position to) {
   return compressed ? groups <= 7 : groups == 8;
 }
 
-// `;a;b=c` in [from, to).
-bool AreParams(const Text& text, Position from, Position to) {
+// The end of `;a;b=c` in [from, to): where something else begins; -1 when a name is empty.
+Position ParamsEnd(const Text& text, Position from, Position to) {
   Position at = from;
-  while (at < to) {
-    const Position end = text.Find(';', at + 1, to);
-    const Position equals = text.Find('=', at + 1, end);
-    if (equals == at + 1 || !text.IsMadeOf(at + 1, equals, kUriParameter, true)) return false;
-    if (equals < end && !text.IsMadeOf(equals + 1, end, kUriParameter, true)) return false;
-    at = end;
+  while (text.Is(at, to, ';')) {
+    const Position name_end = text.SkipEscaped<kUriParameter>(at + 1, to);
+    if (name_end == at + 1) return -1;
+    at = text.Is(name_end, to, '=') ? text.SkipEscaped<kUriParameter>(name_end + 1, to) : name_end;
   }
-  return true;
+  return at;
 }
 
-bool ScanSip(const Text& text, Position from, Position to, Table& out, Position at) {
-  // '@' is legal nowhere but behind the userinfo, so the first one decides; a second fails the host's check.
-  Position host_at = from;
-  Position colon = -1;
-  for (Position i = from; i < to; i++) {
-    const char c = text.At(i);
-    if (c == ':' && colon < 0) colon = i;
-    if (c != '@') continue;
-    const Position user_end = colon < 0 ? i : colon;
-    if (user_end == from || !text.IsMadeOf(from, user_end, kUser, true)) return false;
-    out.SetPair(at + field::kUser, from, user_end);
-    if (colon >= 0) {
-      if (!text.IsMadeOf(colon + 1, i, kPassword, true)) return false;
-      out.SetPair(at + field::kPassword, colon + 1, i);
-    }
-    host_at = i + 1;
-    break;
+// Notes `user[:password]@` and returns where the host begins: at `from` when there is no userinfo.
+Position ScanUserinfo(const Text& text, Position from, Position to, int32_t* block) {
+  const Position user_end = text.SkipEscaped<kUser>(from, to);
+  const bool is_password = text.Is(user_end, to, ':');
+  const Position end = is_password ? text.SkipEscaped<kPassword>(user_end + 1, to) : user_end;
+  // '@' is legal nowhere but behind the userinfo: one that is not right here makes the host's check fail.
+  if (!text.Is(end, to, '@') || user_end == from) return from;
+  SetPair(block + field::kUser, from, user_end);
+  if (is_password) SetPair(block + field::kPassword, user_end + 1, end);
+  return end + 1;
+}
+
+bool ScanSip(const Text& text, Position from, Position to, int32_t* block) {
+  const Position host_at = ScanUserinfo(text, from, to, block);
+  Position host_end;
+  if (text.Is(host_at, to, '[')) {
+    host_end = text.Find(']', host_at, to) + 1;
+    if (host_end > to || !IsIpv6(text, host_at + 1, host_end - 1)) return false;
+  } else {
+    host_end = text.Skip<kHost>(host_at, to);
+    if (host_end == host_at) return false;
   }
-  Position host_end = host_at;
-  if (host_at < to && text.At(host_at) == '[') host_end = text.Find(']', host_at, to);
-  while (host_end < to) {
-    const char c = text.At(host_end);
-    if (c == ':' || c == ';' || c == '?') break;
-    host_end++;
-  }
-  if (!IsHost(text, host_at, host_end)) return false;
-  out.SetPair(at + field::kHost, host_at, host_end);
+  SetPair(block + field::kHost, host_at, host_end);
   Position params_at = host_end;
-  if (host_end < to && text.At(host_end) == ':') {
-    params_at++;
-    while (params_at < to && text.At(params_at) != ';' && text.At(params_at) != '?') params_at++;
+  if (text.Is(host_end, to, ':')) {
+    params_at = text.Skip<kDigit>(host_end + 1, to);
     const int32_t port = text.Decimal(host_end + 1, params_at, 65535);
     if (port < 0) return false;
-    out.Set(at + field::kPort, port);
+    block[field::kPort] = port;
   }
-  const Position params_end = text.Find('?', params_at, to);
-  if (!AreParams(text, params_at, params_end)) return false;
-  out.SetPair(at + field::kParams, params_at, params_end);
-  if (params_end == to) return true;
-  out.Set(at + field::kHeaders, params_end + 1);
-  return params_end + 1 < to && text.IsMadeOf(params_end + 1, to, kUriHeader, true);
+  const Position end = ParamsEnd(text, params_at, to);
+  if (end < 0) return false;
+  SetPair(block + field::kParams, params_at, end);
+  if (end == to) return true;
+  block[field::kHeaders] = end + 1;
+  return text.Is(end, to, '?') && end + 1 < to && text.SkipEscaped<kUriHeader>(end + 1, to) == to;
 }
 
 // Digits, hex digits, '*', '#', a leading '+', and the visual separators of RFC 3966 §3.
-bool ScanTel(const Text& text, Position from, Position to, Table& out, Position at) {
-  Position end = from;
+bool ScanTel(const Text& text, Position from, Position to, int32_t* block) {
+  Position end = text.Is(from, to, '+') ? from + 1 : from;
   int digits = 0;
-  if (end < to && text.At(end) == '+') end++;
   for (; end < to; end++) {
     const char c = text.At(end);
     if (c == ';') break;
@@ -123,15 +115,16 @@ bool ScanTel(const Text& text, Position from, Position to, Table& out, Position 
       return false;
     }
   }
-  if (digits == 0 || !AreParams(text, end, to)) return false;
-  out.SetPair(at + field::kUser, from, end);
-  out.SetPair(at + field::kParams, end, to);
+  if (digits == 0 || ParamsEnd(text, end, to) != to) return false;
+  SetPair(block + field::kUser, from, end);
+  SetPair(block + field::kParams, end, to);
   return true;
 }
 
 }  // namespace
 
 Position SchemeEnd(const Text& text, Position from, Position to) {
+  if (text.Is(from + 3, to - 1, ':') && text.IsText(from, from + 3, "sip")) return from + 3;  // nearly always
   for (Position at = from; at < to; at++) {
     const char c = text.At(at);
     if (c == ':') return at == from || at == to - 1 ? -1 : at;
@@ -143,21 +136,21 @@ Position SchemeEnd(const Text& text, Position from, Position to) {
 
 bool IsHost(const Text& text, Position from, Position to) {
   if (from >= to) return false;
-  if (text.At(from) != '[') return text.IsMadeOf(from, to, kHost, false);
+  if (text.At(from) != '[') return text.Skip<kHost>(from, to) == to;
   return text.At(to - 1) == ']' && IsIpv6(text, from + 1, to - 1);
 }
 
-bool ScanUri(const Text& text, Position from, Position to, Table& out, Position at) {
+bool ScanUri(const Text& text, Position from, Position to, int32_t* block) {
   const Position colon = SchemeEnd(text, from, to);
-  out.Fill(-1, at, at + field::kSize);
-  out.SetPair(at + field::kHost, to, to);
-  out.SetPair(at + field::kParams, to, to);
+  Clear(block, field::kSize);
+  SetPair(block + field::kHost, to, to);
+  SetPair(block + field::kParams, to, to);
   if (colon < 0) return false;
-  out.Set(at + field::kSchemeEnd, colon);
-  if (text.IsWord(from, colon, "sip") || text.IsWord(from, colon, "sips")) return ScanSip(text, colon + 1, to, out, at);
-  if (text.IsWord(from, colon, "tel")) return ScanTel(text, colon + 1, to, out, at);
-  out.SetPair(at + field::kUser, colon + 1, to);
-  return text.IsMadeOf(colon + 1, to, kUri, false);
+  block[field::kSchemeEnd] = colon;
+  if (text.IsText(from, colon, "sip") || text.IsText(from, colon, "sips")) return ScanSip(text, colon + 1, to, block);
+  if (text.IsText(from, colon, "tel")) return ScanTel(text, colon + 1, to, block);
+  SetPair(block + field::kUser, colon + 1, to);
+  return text.Skip<kUri>(colon + 1, to) == to;
 }
 
 }  // namespace dsbc

@@ -8,7 +8,7 @@ namespace dsbc {
 // Where the scheme of the URI in [from, to) ends (its colon); -1 when it does not begin with one.
 Position SchemeEnd(const Text& text, Position from, Position to);
 bool IsHost(const Text& text, Position from, Position to);
-// Splits the URI in [from, to) into the block at `at`; false when it breaks the grammar of its scheme.
-bool ScanUri(const Text& text, Position from, Position to, Table& out, Position at);
+// Splits the URI in [from, to) into `block` (layout::uri::kSize numbers); false when it breaks the grammar of its scheme.
+bool ScanUri(const Text& text, Position from, Position to, int32_t* block);
 
 }  // namespace dsbc

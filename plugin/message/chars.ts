@@ -17,6 +17,14 @@ export const HEX = 64;
 export const URI = 128;
 /** What may stand behind `?` in a URI, `=` and `&` included. */
 export const URI_HEADER = 256;
+/** May stand in an unquoted display name: liberal (bytes over 127, brackets), but nothing that could start a URI or another element. */
+export const DISPLAY = 512;
+/** May stand in a URI between angle brackets: no blank, control, quote or angle bracket. */
+export const URI_TEXT = 1024;
+/** May stand in an unquoted parameter value: as URI_TEXT, without comma and semicolon. */
+export const VALUE = 2048;
+/** Space and tab, and CR and LF, which inside a header only stand in folds once bare ones are refused. */
+export const FOLD_BLANK = 4096;
 
 const ALPHANUM = 'ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789';
 const MARK = "-_.!~*'()";
@@ -37,6 +45,15 @@ mark(DIGIT, '0123456789');
 mark(HEX, '0123456789ABCDEFabcdef');
 mark(URI_HEADER, ALPHANUM + MARK + '[]/?:+$=&');
 mark(URI, ALPHANUM + MARK + '&=+$,;?/#%:@[]^`{}|\\');
+mark(FOLD_BLANK | DISPLAY, ' \t\r\n');
+for (let code = 0x21; code < 256; code++) {
+  const char = String.fromCharCode(code);
+  if (code === 0x7f || '"<>'.includes(char)) continue;
+  mark(URI_TEXT, char);
+  if (',;'.includes(char)) continue;
+  mark(VALUE, char);
+  if (!':@\\'.includes(char)) mark(DISPLAY, char);
+}
 
 /** Whether the char code belongs to one of the classes in `flags`. */
 export const isClass = (code: number, flags: number): boolean => ((classes[code] ?? 0) & flags) !== 0;

@@ -1,43 +1,20 @@
+import { DISPLAY, FOLD_BLANK, isClass, URI_TEXT, VALUE } from '../chars';
 import { ADDRESS, FLAG, VIA } from './layout';
 import {
+  clear,
   decimal,
   elementEnd,
-  isFoldBlank,
+  find,
+  isAt,
   isWord,
   quotedEnd,
+  setPair,
+  skip,
   skipFoldBlank,
   tokenEnd,
   trimEnd,
 } from './text';
 import { isHostIn, schemeEndIn, scanUri } from './uri';
-
-/** Characters of an unquoted display name: liberal (bytes over 127, brackets), but none that could start a URI or another element. */
-const isDisplayChar = (code: number): boolean =>
-  isFoldBlank(code) ||
-  (code > 0x20 &&
-    code !== 0x7f &&
-    code !== 0x22 &&
-    code !== 0x2c &&
-    code !== 0x3a &&
-    code !== 0x3b &&
-    code !== 0x3c &&
-    code !== 0x3e &&
-    code !== 0x40 &&
-    code !== 0x5c);
-
-/** A char that can stand in a URI: no blank, control, quote or angle bracket. */
-const isUriText = (code: number): boolean =>
-  code > 0x20 && code !== 0x7f && code !== 0x22 && code !== 0x3c && code !== 0x3e;
-
-/** Ends an unquoted value: blank, quote, comma, semicolon, angle brackets and controls never stand in one. */
-const isValueChar = (code: number): boolean =>
-  code > 0x20 &&
-  code !== 0x7f &&
-  code !== 0x22 &&
-  code !== 0x2c &&
-  code !== 0x3b &&
-  code !== 0x3c &&
-  code !== 0x3e;
 
 /** Where an address's parameter is noted; -1 for one that is not. */
 function addressSlot(text: string, from: number, to: number): number {
@@ -95,24 +72,30 @@ function scanParams(
     let valueAt = -2;
     let valueEnd = -2;
     here = skipFoldBlank(text, nameEnd, limit);
-    if (here < limit && text.charCodeAt(here) === 0x3d) {
+    if (isAt(text, here, limit, 0x3d)) {
       valueAt = skipFoldBlank(text, here + 1, limit);
-      if (valueAt < limit && text.charCodeAt(valueAt) === 0x22) {
+      if (isAt(text, valueAt, limit, 0x22)) {
         valueEnd = quotedEnd(text, valueAt, limit);
         if (valueEnd < 0) return -1;
       } else {
-        valueEnd = valueAt;
-        while (valueEnd < limit && isValueChar(text.charCodeAt(valueEnd))) valueEnd++;
+        valueEnd = skip(text, valueAt, limit, VALUE);
       }
       here = skipFoldBlank(text, valueEnd, limit);
     }
     const slot = isVia ? viaSlot(text, nameAt, nameEnd) : addressSlot(text, nameAt, nameEnd);
-    if (slot >= 0 && out[at + slot] === -1) {
-      out[at + slot] = valueAt;
-      out[at + slot + 1] = valueEnd;
-    }
+    if (slot >= 0 && out[at + slot] === -1) setPair(out, at + slot, valueAt, valueEnd);
   }
   return here;
+}
+
+/** Where the bare URI at `from` ends; -1 at a char that none may have: `?` and `,` are not allowed there (§20.10). */
+function bareUriEnd(text: string, from: number, limit: number, isList: boolean): number {
+  for (let at = from; at < limit; at++) {
+    const code = text.charCodeAt(at);
+    if (code === 0x3b || isClass(code, FOLD_BLANK) || (code === 0x2c && isList)) return at;
+    if (!isClass(code, URI_TEXT) || code === 0x3f || code === 0x2c) return -1;
+  }
+  return limit;
 }
 
 /** Scans one name-addr or addr-spec with its parameters into the record; returns where it ended, -1 when it is malformed. */
@@ -125,51 +108,40 @@ function scanAddressInto(
   at: number,
 ): number {
   let open = from;
-  if (text.charCodeAt(from) === 0x22) {
+  if (isAt(text, from, limit, 0x22)) {
     const end = quotedEnd(text, from, limit);
     if (end < 0) return -1;
-    out[at + ADDRESS.DISPLAY] = from;
-    out[at + ADDRESS.DISPLAY + 1] = end;
+    setPair(out, at + ADDRESS.DISPLAY, from, end);
     open = skipFoldBlank(text, end, limit);
-    if (open >= limit || text.charCodeAt(open) !== 0x3c) return -1;
+    if (!isAt(text, open, limit, 0x3c)) return -1;
   } else {
-    while (open < limit && isDisplayChar(text.charCodeAt(open))) open++;
-  }
-  let uriAt = from;
-  let uriEnd = from;
-  let paramsAt = from;
-  if (open < limit && text.charCodeAt(open) === 0x3c) {
-    if (out[at + ADDRESS.DISPLAY] === -1 && open > from) {
-      out[at + ADDRESS.DISPLAY] = from;
-      out[at + ADDRESS.DISPLAY + 1] = trimEnd(text, from, open);
+    open = skip(text, from, limit, DISPLAY);
+    if (open > from && isAt(text, open, limit, 0x3c)) {
+      setPair(out, at + ADDRESS.DISPLAY, from, trimEnd(text, from, open));
     }
-    uriAt = open + 1;
-    uriEnd = uriAt;
-    while (uriEnd < limit && isUriText(text.charCodeAt(uriEnd))) uriEnd++;
-    if (uriEnd >= limit || text.charCodeAt(uriEnd) !== 0x3e) return -1;
-    paramsAt = uriEnd + 1;
-  } else {
-    // Without brackets `?` and `,` are not allowed, and all behind the first semicolon is the header's (§20.10).
-    for (; uriEnd < limit; uriEnd++) {
-      const code = text.charCodeAt(uriEnd);
-      if (code === 0x3b || isFoldBlank(code) || (code === 0x2c && isList)) break;
-      if (!isUriText(code) || code === 0x3f || code === 0x2c) return -1;
-    }
-    paramsAt = uriEnd;
   }
-  if (schemeEndIn(text, uriAt, uriEnd) < 0) return -1;
-  out[at + ADDRESS.URI] = uriAt;
-  out[at + ADDRESS.URI + 1] = uriEnd;
+  const isBracketed = isAt(text, open, limit, 0x3c);
+  const uriAt = isBracketed ? open + 1 : from;
+  const uriEnd = isBracketed ? find(text, uriAt, limit, 0x3e) : bareUriEnd(text, from, limit, isList);
+  if (uriEnd < 0 || (isBracketed && uriEnd === limit)) return -1;
+  const block = at + ADDRESS.URI_SPLIT;
+  const isUri = scanUri(text, uriAt, uriEnd, out, block);
+  // A URI that is well formed has no char that may not stand there.
+  if (!isUri && (schemeEndIn(text, uriAt, uriEnd) < 0 || skip(text, uriAt, uriEnd, URI_TEXT) < uriEnd))
+    return -1;
+  setPair(out, at + ADDRESS.URI, uriAt, uriEnd);
+  const paramsAt = isBracketed ? uriEnd + 1 : uriEnd;
   const end = scanParams(text, paramsAt, limit, isList, out, at, false);
-  out[at + ADDRESS.PARAMS] = paramsAt;
-  out[at + ADDRESS.PARAMS + 1] = end;
+  if (end < 0) return -1;
+  setPair(out, at + ADDRESS.PARAMS, paramsAt, end);
+  out[at + ADDRESS.FLAGS] = isUri ? FLAG.VALID | FLAG.URI_VALID : FLAG.VALID;
   return end;
 }
 
 /** Behind `SLASH` (a slash with optional blanks round it); -1 when it is not there. */
 function skipSlash(text: string, from: number, limit: number): number {
   const at = skipFoldBlank(text, from, limit);
-  return at < limit && text.charCodeAt(at) === 0x2f ? skipFoldBlank(text, at + 1, limit) : -1;
+  return isAt(text, at, limit, 0x2f) ? skipFoldBlank(text, at + 1, limit) : -1;
 }
 
 /** Scans one Via value into the record; returns where it ended, -1 when it is malformed or not SIP/2.0. */
@@ -190,33 +162,30 @@ function scanViaInto(
   const hostAt = skipFoldBlank(text, transportEnd, limit);
   if (transportEnd === transportAt || hostAt === transportEnd) return -1;
   let hostEnd = hostAt;
-  if (hostAt < limit && text.charCodeAt(hostAt) === 0x5b) {
-    while (hostEnd < limit && text.charCodeAt(hostEnd) !== 0x5d) hostEnd++;
-    if (hostEnd >= limit) return -1;
-    hostEnd++;
+  if (isAt(text, hostAt, limit, 0x5b)) {
+    hostEnd = find(text, hostAt, limit, 0x5d) + 1;
+    if (hostEnd > limit) return -1;
   } else hostEnd = tokenEnd(text, hostAt, limit);
   if (!isHostIn(text, hostAt, hostEnd)) return -1;
   let paramsAt = hostEnd;
   const colon = skipFoldBlank(text, hostEnd, limit);
-  if (colon < limit && text.charCodeAt(colon) === 0x3a) {
+  if (isAt(text, colon, limit, 0x3a)) {
     const portAt = skipFoldBlank(text, colon + 1, limit);
     paramsAt = tokenEnd(text, portAt, limit);
     const port = decimal(text, portAt, paramsAt, 65535);
     if (port < 0) return -1;
     out[at + VIA.PORT] = port;
   }
-  out[at + VIA.TRANSPORT] = transportAt;
-  out[at + VIA.TRANSPORT + 1] = transportEnd;
-  out[at + VIA.HOST] = hostAt;
-  out[at + VIA.HOST + 1] = hostEnd;
+  setPair(out, at + VIA.TRANSPORT, transportAt, transportEnd);
+  setPair(out, at + VIA.HOST, hostAt, hostEnd);
   const end = scanParams(text, paramsAt, limit, isList, out, at, true);
-  out[at + VIA.PARAMS] = paramsAt;
-  out[at + VIA.PARAMS + 1] = end;
+  if (end < 0) return -1;
+  setPair(out, at + VIA.PARAMS, paramsAt, end);
   const rportAt = out[at + VIA.RPORT] ?? -1;
   const rportEnd = out[at + VIA.RPORT + 1] ?? -1;
   // RFC 3581 §3: digits, or nothing yet.
-  if (end >= 0 && rportAt >= 0 && rportEnd > rportAt && decimal(text, rportAt, rportEnd, 65535) < 0)
-    return -1;
+  if (rportAt >= 0 && rportEnd > rportAt && decimal(text, rportAt, rportEnd, 65535) < 0) return -1;
+  out[at + VIA.FLAGS] = FLAG.VALID;
   return end;
 }
 
@@ -234,24 +203,19 @@ export function scanElement(
   isVia: boolean,
 ): number {
   const size = isVia ? VIA.SIZE : ADDRESS.SIZE;
-  out.fill(-1, at, at + size);
+  clear(out, at, at + size);
   let end = isVia
     ? scanViaInto(text, from, limit, isList, out, at)
     : scanAddressInto(text, from, limit, isList, out, at);
-  let flags = 0;
-  if (end >= 0) {
-    flags = FLAG.VALID;
-    const uriAt = at + ADDRESS.URI;
-    if (!isVia && scanUri(text, out[uriAt] ?? 0, out[uriAt + 1] ?? 0, out, at + ADDRESS.URI_SPLIT))
-      flags |= FLAG.URI_VALID;
-  } else {
-    out.fill(-1, at, at + size);
+  const isValid = end >= 0;
+  if (!isValid) {
+    clear(out, at, at + size);
+    out[at + ADDRESS.FLAGS] = 0;
     end = isList ? elementEnd(text, from, limit) : limit;
   }
   const textEnd = trimEnd(text, from, end);
-  if (!isVia && flags === 0 && textEnd === from + 1 && text.charCodeAt(from) === 0x2a) flags = FLAG.STAR;
-  out[at + ADDRESS.FLAGS] = flags;
-  out[at + ADDRESS.TEXT] = from;
-  out[at + ADDRESS.TEXT + 1] = textEnd;
+  if (!isVia && !isValid && textEnd === from + 1 && text.charCodeAt(from) === 0x2a)
+    out[at + ADDRESS.FLAGS] = FLAG.STAR;
+  setPair(out, at + ADDRESS.TEXT, from, textEnd);
   return end;
 }

@@ -2,7 +2,7 @@ import { DIGIT, isClass, isBlank } from '../chars';
 import { scanElement } from './address';
 import { headerId } from './header-id';
 import { ADDRESS, CREDENTIALS, FAULT, HEAD, ID, KIND, LINE, MAX_ELEMENTS, VIA } from './layout';
-import { isWord, quotedEnd, skipFoldBlank, tokenEnd, trimEnd } from './text';
+import { clear, isAt, isWord, quotedEnd, setPair, skip, skipFoldBlank, tokenEnd, trimEnd } from './text';
 import { scanUri } from './uri';
 
 /** Whether text[from, to) holds a CR or LF. */
@@ -17,17 +17,8 @@ function hasLineEnd(text: string, from: number, to: number): boolean {
 /** `SIP/1*DIGIT.1*DIGIT` in any case is all of text[from, to). */
 function isVersion(text: string, from: number, to: number): boolean {
   if (from + 4 > to || !isWord(text, from, from + 4, 'sip/')) return false;
-  let at = from + 4;
-  while (at < to && isClass(text.charCodeAt(at), DIGIT)) at++;
-  if (at === from + 4 || at >= to || text.charCodeAt(at) !== 0x2e) return false;
-  const minor = ++at;
-  while (at < to && isClass(text.charCodeAt(at), DIGIT)) at++;
-  return at > minor && at === to;
-}
-
-function setPair(out: Int32Array, at: number, from: number, to: number): void {
-  out[at] = from;
-  out[at + 1] = to;
+  const dot = skip(text, from + 4, to, DIGIT);
+  return dot > from + 4 && isAt(text, dot, to, 0x2e) && dot + 1 < to && skip(text, dot + 1, to, DIGIT) === to;
 }
 
 /** SIP-Version SP 3DIGIT SP Reason-Phrase; the reason may be empty, the space before it may not be missing. */
@@ -170,12 +161,17 @@ function scanHeaders(text: string, from: number, out: Int32Array): number {
     if (text.charCodeAt(at) === 0x0d && text.charCodeAt(at + 1) === 0x0a) break;
     let segment = at;
     let isBare = false;
-    let end = text.indexOf('\r\n', at);
-    while (end >= 0) {
-      isBare ||= hasLineEnd(text, segment, end);
+    let end: number;
+    for (;;) {
+      end = text.indexOf('\r', segment);
+      if (end >= 0 && text.charCodeAt(end + 1) !== 0x0a) {
+        isBare = true;
+        end = text.indexOf('\r\n', end);
+      }
+      if (end < 0) break;
+      if (text.indexOf('\n', segment) !== end + 1) isBare = true;
       if (!isBlank(text.charCodeAt(end + 2))) break;
       segment = end + 2;
-      end = text.indexOf('\r\n', segment);
     }
     if (end < 0) {
       if (out[HEAD.FAULT] === FAULT.NONE) out[HEAD.FAULT] = FAULT.CUT;
@@ -196,7 +192,7 @@ function scanHeaders(text: string, from: number, out: Int32Array): number {
  * call again with a larger one. `out` has at least HEAD.SIZE numbers; text is latin1.
  */
 export function scanMessage(text: string, out: Int32Array): number {
-  out.fill(-1, 0, HEAD.FIRST);
+  clear(out, 0, HEAD.FIRST);
   out.fill(0, HEAD.FIRST, HEAD.SIZE);
   out[HEAD.FAULT] = FAULT.NONE;
   out[HEAD.KIND] = KIND.NONE;

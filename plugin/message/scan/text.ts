@@ -1,27 +1,62 @@
-import { isClass, TOKEN } from '../chars';
+import { FOLD_BLANK, HEX, isClass, TOKEN } from '../chars';
 
-/** CR and LF count as blanks here: inside a header they only stand in folds, everything else was refused before. */
-export const isFoldBlank = (code: number): boolean =>
-  code === 0x20 || code === 0x09 || code === 0x0d || code === 0x0a;
-
-export function skipFoldBlank(text: string, from: number, limit: number): number {
+/** The first position in [from, limit) that is in none of the classes; `limit` when there is none. */
+export function skip(text: string, from: number, limit: number, flags: number): number {
   let at = from;
-  while (at < limit && isFoldBlank(text.charCodeAt(at))) at++;
+  while (at < limit && isClass(text.charCodeAt(at), flags)) at++;
   return at;
+}
+
+/** The same, where `%` and two hex digits count as one of the class. */
+export function skipEscaped(text: string, from: number, limit: number, flags: number): number {
+  let at = from;
+  while (at < limit) {
+    const code = text.charCodeAt(at);
+    if (isClass(code, flags)) at++;
+    else if (
+      code === 0x25 &&
+      at + 2 < limit &&
+      isClass(text.charCodeAt(at + 1), HEX) &&
+      isClass(text.charCodeAt(at + 2), HEX)
+    )
+      at += 3;
+    else break;
+  }
+  return at;
+}
+
+/** Whether text[at] is `code` and lies before `limit`. */
+export const isAt = (text: string, at: number, limit: number, code: number): boolean =>
+  at < limit && text.charCodeAt(at) === code;
+
+export const skipFoldBlank = (text: string, from: number, limit: number): number =>
+  skip(text, from, limit, FOLD_BLANK);
+
+/** The first `code` in [from, limit); `limit` when there is none. */
+export function find(text: string, from: number, limit: number, code: number): number {
+  let at = from;
+  while (at < limit && text.charCodeAt(at) !== code) at++;
+  return at;
+}
+
+/** Sets the numbers [from, to) to -1: what is not there. */
+export function clear(out: Int32Array, from: number, to: number): void {
+  for (let at = from; at < to; at++) out[at] = -1;
+}
+
+export function setPair(out: Int32Array, at: number, from: number, to: number): void {
+  out[at] = from;
+  out[at + 1] = to;
 }
 
 /** The end of text[from, limit) without the blanks at its end. */
 export function trimEnd(text: string, from: number, limit: number): number {
   let end = limit;
-  while (end > from && isFoldBlank(text.charCodeAt(end - 1))) end--;
+  while (end > from && isClass(text.charCodeAt(end - 1), FOLD_BLANK)) end--;
   return end;
 }
 
-export function tokenEnd(text: string, from: number, limit: number): number {
-  let at = from;
-  while (at < limit && isClass(text.charCodeAt(at), TOKEN)) at++;
-  return at;
-}
+export const tokenEnd = (text: string, from: number, limit: number): number => skip(text, from, limit, TOKEN);
 
 /** Behind the closing quote of the quoted string that opens at `open`; -1 when it is never closed. */
 export function quotedEnd(text: string, open: number, limit: number): number {
@@ -67,8 +102,7 @@ export function elementEnd(text: string, from: number, limit: number): number {
       const end = quotedEnd(text, at, limit);
       at = end < 0 ? limit : end;
     } else if (code === 0x3c) {
-      while (at < limit && text.charCodeAt(at) !== 0x3e) at++;
-      at++;
+      at = find(text, at, limit, 0x3e) + 1;
     } else at++;
   }
   return limit;

@@ -3,7 +3,6 @@ import {
   HEX,
   HOST,
   isClass,
-  isMadeOf,
   PASSWORD,
   URI as URI_CHAR,
   URI_HEADER,
@@ -11,7 +10,7 @@ import {
   USER,
 } from '../chars';
 import { URI } from './layout';
-import { decimal, isWord } from './text';
+import { clear, decimal, find, isAt, isWord, setPair, skip, skipEscaped } from './text';
 
 /** Where the scheme of the absolute URI in text[from, to) ends (its colon); -1 when it does not begin with one. */
 export function schemeEndIn(text: string, from: number, to: number): number {
@@ -75,109 +74,87 @@ export function isIpv6In(text: string, from: number, to: number): boolean {
 /** A host name, IPv4 address or IPv6 address in brackets. */
 export function isHostIn(text: string, from: number, to: number): boolean {
   if (from >= to) return false;
-  if (text.charCodeAt(from) !== 0x5b) return isMadeOf(text, from, to, HOST, false);
+  if (text.charCodeAt(from) !== 0x5b) return skip(text, from, to, HOST) === to;
   return text.charCodeAt(to - 1) === 0x5d && isIpv6In(text, from + 1, to - 1);
 }
 
-/** `;a;b=c` in text[from, to). */
-function areParams(text: string, from: number, to: number): boolean {
+/** The end of `;a;b=c` in [from, to): where something else begins; -1 when a name is empty. */
+function paramsEnd(text: string, from: number, to: number): number {
   let at = from;
-  while (at < to) {
-    let end = at + 1;
-    while (end < to && text.charCodeAt(end) !== 0x3b) end++;
-    let equals = at + 1;
-    while (equals < end && text.charCodeAt(equals) !== 0x3d) equals++;
-    if (equals === at + 1 || !isMadeOf(text, at + 1, equals, URI_PARAMETER, true)) return false;
-    if (equals < end && !isMadeOf(text, equals + 1, end, URI_PARAMETER, true)) return false;
-    at = end;
+  while (isAt(text, at, to, 0x3b)) {
+    const nameEnd = skipEscaped(text, at + 1, to, URI_PARAMETER);
+    if (nameEnd === at + 1) return -1;
+    at = isAt(text, nameEnd, to, 0x3d) ? skipEscaped(text, nameEnd + 1, to, URI_PARAMETER) : nameEnd;
   }
-  return true;
+  return at;
+}
+
+/** Notes `user[:password]@` and returns where the host begins: at `from` when there is no userinfo. */
+function scanUserinfo(text: string, from: number, to: number, out: Int32Array, at: number): number {
+  const userEnd = skipEscaped(text, from, to, USER);
+  const isPassword = isAt(text, userEnd, to, 0x3a);
+  const end = isPassword ? skipEscaped(text, userEnd + 1, to, PASSWORD) : userEnd;
+  // '@' is legal nowhere but behind the userinfo: one that is not right here makes the host's check fail.
+  if (!isAt(text, end, to, 0x40) || userEnd === from) return from;
+  setPair(out, at + URI.USER, from, userEnd);
+  if (isPassword) setPair(out, at + URI.PASSWORD, userEnd + 1, end);
+  return end + 1;
 }
 
 function scanSip(text: string, from: number, to: number, out: Int32Array, at: number): boolean {
-  // '@' is legal nowhere but behind the userinfo, so the first one decides; a second fails the host's check.
-  let hostAt = from;
-  let colon = -1;
-  for (let i = from; i < to; i++) {
-    const code = text.charCodeAt(i);
-    if (code === 0x3a && colon < 0) colon = i;
-    if (code !== 0x40) continue;
-    const userEnd = colon < 0 ? i : colon;
-    if (userEnd === from || !isMadeOf(text, from, userEnd, USER, true)) return false;
-    out[at + URI.USER] = from;
-    out[at + URI.USER + 1] = userEnd;
-    if (colon >= 0) {
-      if (!isMadeOf(text, colon + 1, i, PASSWORD, true)) return false;
-      out[at + URI.PASSWORD] = colon + 1;
-      out[at + URI.PASSWORD + 1] = i;
-    }
-    hostAt = i + 1;
-    break;
+  const hostAt = scanUserinfo(text, from, to, out, at);
+  let hostEnd: number;
+  if (isAt(text, hostAt, to, 0x5b)) {
+    hostEnd = find(text, hostAt, to, 0x5d) + 1;
+    if (hostEnd > to || !isIpv6In(text, hostAt + 1, hostEnd - 1)) return false;
+  } else {
+    hostEnd = skip(text, hostAt, to, HOST);
+    if (hostEnd === hostAt) return false;
   }
-  let hostEnd = hostAt;
-  if (text.charCodeAt(hostAt) === 0x5b && hostAt < to)
-    while (hostEnd < to && text.charCodeAt(hostEnd) !== 0x5d) hostEnd++;
-  while (hostEnd < to) {
-    const code = text.charCodeAt(hostEnd);
-    if (code === 0x3a || code === 0x3b || code === 0x3f) break;
-    hostEnd++;
-  }
-  if (!isHostIn(text, hostAt, hostEnd)) return false;
-  out[at + URI.HOST] = hostAt;
-  out[at + URI.HOST + 1] = hostEnd;
+  setPair(out, at + URI.HOST, hostAt, hostEnd);
   let paramsAt = hostEnd;
-  if (hostEnd < to && text.charCodeAt(hostEnd) === 0x3a) {
-    paramsAt++;
-    while (paramsAt < to && text.charCodeAt(paramsAt) !== 0x3b && text.charCodeAt(paramsAt) !== 0x3f)
-      paramsAt++;
+  if (isAt(text, hostEnd, to, 0x3a)) {
+    paramsAt = skip(text, hostEnd + 1, to, DIGIT);
     const port = decimal(text, hostEnd + 1, paramsAt, 65535);
     if (port < 0) return false;
     out[at + URI.PORT] = port;
   }
-  let paramsEnd = paramsAt;
-  while (paramsEnd < to && text.charCodeAt(paramsEnd) !== 0x3f) paramsEnd++;
-  if (!areParams(text, paramsAt, paramsEnd)) return false;
-  out[at + URI.PARAMS] = paramsAt;
-  out[at + URI.PARAMS + 1] = paramsEnd;
-  if (paramsEnd === to) return true;
-  out[at + URI.HEADERS] = paramsEnd + 1;
-  return paramsEnd + 1 < to && isMadeOf(text, paramsEnd + 1, to, URI_HEADER, true);
+  const end = paramsEnd(text, paramsAt, to);
+  if (end < 0) return false;
+  setPair(out, at + URI.PARAMS, paramsAt, end);
+  if (end === to) return true;
+  out[at + URI.HEADERS] = end + 1;
+  return isAt(text, end, to, 0x3f) && end + 1 < to && skipEscaped(text, end + 1, to, URI_HEADER) === to;
 }
 
 /** Digits, hex digits, `*`, `#`, a leading `+`, and the visual separators of RFC 3966 §3. */
 function scanTel(text: string, from: number, to: number, out: Int32Array, at: number): boolean {
-  let end = from;
+  let end = isAt(text, from, to, 0x2b) ? from + 1 : from;
   let digits = 0;
-  if (end < to && text.charCodeAt(end) === 0x2b) end++;
   for (; end < to; end++) {
     const code = text.charCodeAt(end);
     if (code === 0x3b) break;
     if (isClass(code, HEX) || code === 0x2a || code === 0x23) digits++;
     else if (code !== 0x28 && code !== 0x29 && code !== 0x2d && code !== 0x2e) return false;
   }
-  if (digits === 0 || !areParams(text, end, to)) return false;
-  out[at + URI.USER] = from;
-  out[at + URI.USER + 1] = end;
-  out[at + URI.PARAMS] = end;
-  out[at + URI.PARAMS + 1] = to;
+  if (digits === 0 || paramsEnd(text, end, to) !== to) return false;
+  setPair(out, at + URI.USER, from, end);
+  setPair(out, at + URI.PARAMS, end, to);
   return true;
 }
 
 /** Splits the URI in text[from, to) into the block at `at`; false when it breaks the grammar of its scheme. */
 export function scanUri(text: string, from: number, to: number, out: Int32Array, at: number): boolean {
   const colon = schemeEndIn(text, from, to);
-  out.fill(-1, at, at + URI.SIZE);
-  out[at + URI.HOST] = to;
-  out[at + URI.HOST + 1] = to;
-  out[at + URI.PARAMS] = to;
-  out[at + URI.PARAMS + 1] = to;
+  clear(out, at, at + URI.SIZE);
+  setPair(out, at + URI.HOST, to, to);
+  setPair(out, at + URI.PARAMS, to, to);
   if (colon < 0) return false;
   out[at + URI.SCHEME_END] = colon;
   if (isWord(text, from, colon, 'sip') || isWord(text, from, colon, 'sips')) {
     return scanSip(text, colon + 1, to, out, at);
   }
   if (isWord(text, from, colon, 'tel')) return scanTel(text, colon + 1, to, out, at);
-  out[at + URI.USER] = colon + 1;
-  out[at + URI.USER + 1] = to;
-  return isMadeOf(text, colon + 1, to, URI_CHAR, false);
+  setPair(out, at + URI.USER, colon + 1, to);
+  return skip(text, colon + 1, to, URI_CHAR) === to;
 }
