@@ -9,15 +9,35 @@ const directory = join('build', 'fuzz');
 const corpus = join(directory, 'corpus');
 mkdirSync(corpus, { recursive: true });
 for (const from of ['test/fixtures/handed', '../shared/torture/rfc4475', '../shared/torture/rfc5118']) {
-  if (existsSync(from)) for (const name of readdirSync(from)) copyFileSync(join(from, name), join(corpus, name));
+  if (existsSync(from))
+    for (const name of readdirSync(from)) copyFileSync(join(from, name), join(corpus, name));
 }
 const run = (program, args) => spawnSync(program, args, { stdio: 'inherit' }).status ?? 1;
 const sources = ['sip_address.cc', 'sip_header.cc', 'sip_uri.cc'].map((name) => join('native', name));
-const flags = ['-std=gnu++17', '-g', '-O1', '-fno-exceptions', '-fsanitize=fuzzer,address,undefined', '-fno-sanitize-recover=all'];
+const flags = [
+  '-std=gnu++17',
+  '-g',
+  '-O1',
+  '-fno-exceptions',
+  '-fsanitize=fuzzer,address,undefined',
+  '-fno-sanitize-recover=all',
+];
 if (process.arch === 'x64') flags.push('-mssse3');
 for (const target of only === undefined ? ['message', 'uri'] : [only]) {
   const program = join(directory, `fuzz_${target}`);
-  const built = run('clang++', [...flags, join('native', 'fuzz', `fuzz_${target}.cc`), ...sources, '-o', program]);
-  const options = [`-max_total_time=${seconds}`, '-max_len=8192', '-timeout=10', `-artifact_prefix=${directory}/`, '-print_final_stats=1'];
+  const built = run('clang++', [
+    ...flags,
+    join('native', 'fuzz', `fuzz_${target}.cc`),
+    ...sources,
+    '-o',
+    program,
+  ]);
+  const options = [
+    `-max_total_time=${seconds}`,
+    '-max_len=8192',
+    '-timeout=10',
+    `-artifact_prefix=${directory}/`,
+    '-print_final_stats=1',
+  ];
   if (built !== 0 || run(program, [...options, corpus]) !== 0) process.exit(1);
 }
