@@ -15,7 +15,7 @@ import { settingsOf } from './ha/settings';
 import { Hooks, type Hook, type HookName, type HookOptions, type HookSet } from './hooks';
 import { wrapSrf, type SharedLink } from './link/create-link';
 import type { SipLink } from './link/sip-link';
-import { startNative } from './native';
+import { startNative, type NativeStatus } from './native';
 import { BindingTable } from './nat/bindings';
 import { BINDINGS_TOPIC, replicatedBindings } from './nat/replicated-bindings';
 import { FlowTokens } from './nat/flow-token';
@@ -92,6 +92,7 @@ export class Dsbc {
   #cache: LookupCache | undefined;
   #carrier: Carrier | undefined;
   #group: Group | undefined;
+  #native: NativeStatus | undefined;
   #replication: Replication | undefined;
   #state: DsbcState = 'new';
   #routesItself = false;
@@ -203,6 +204,11 @@ export class Dsbc {
     return this.#starting;
   }
 
+  /** Which implementation of the native parts runs, and why; undefined before the start. */
+  get native(): NativeStatus | undefined {
+    return this.#native;
+  }
+
   async #start(): Promise<void> {
     this.#state = 'starting';
     try {
@@ -225,6 +231,7 @@ export class Dsbc {
 
   async #open(): Promise<void> {
     const { config } = this.#settings;
+    this.#native = startNative(config.native, this.log);
     const registry = this.#options.registry ?? (await openRegistry(config.registry, { log: this.log }));
     this.#registry = registry;
     const cache = createLookupCache({
@@ -278,7 +285,7 @@ export class Dsbc {
   /** Joins the group that shares the VIP: from now on it says when this instance serves. */
   async #join(ha: NonNullable<Config['ha']>, registry: Registry): Promise<void> {
     const { log } = this;
-    const driver = ha.vip_driver === 'auto' ? startNative('auto', log).running : ha.vip_driver;
+    const driver = ha.vip_driver === 'auto' ? this.#native?.running : ha.vip_driver;
     const network = driver === 'native' ? 'native-network.js' : 'iproute2-network.js';
     const settings = settingsOf(ha, this.#settings.config.instance);
     const group = createGroup({

@@ -12,6 +12,7 @@ need baresip baresip-core
 need kamailio kamailio
 need perl perl-base
 need g++ g++
+need clang++ clang
 need make make
 need python3 python3
 need java openjdk-17-jre-headless

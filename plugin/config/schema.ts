@@ -17,6 +17,9 @@ export const DIALOG_MODES = ['auto', 'bypass', 'on_path'] as const;
 
 const dialogMode = z.enum(DIALOG_MODES).default('auto');
 
+/** Whether the native addon runs: where it loads; or not without it; or never. */
+export const NATIVE_MODES = ['auto', 'require', 'off'] as const;
+
 /** Everything that can be configured. What each room may take apart is typed in types.ts. */
 export const configStructure = z.strictObject({
   instance: name.default('dsbc').describe('Name of this instance; must differ within a group.'),
@@ -52,6 +55,12 @@ export const configStructure = z.strictObject({
   admin,
   log,
   hooks,
+  native: z
+    .enum(NATIVE_MODES)
+    .default('auto')
+    .describe(
+      'The native addon (header scanner, addresses, announcements): `auto` where it loads, `require` refuses to start without it, `off` runs TypeScript and iproute2.',
+    ),
   drain_ms: milliseconds(0, 600_000)
     .default(5000)
     .describe('At the end, how long requests under way may take to finish.'),
