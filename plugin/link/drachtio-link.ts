@@ -7,7 +7,7 @@ import type { MonotonicClock } from '../telemetry/clock';
 import type { Logger } from '../telemetry/logger';
 import { readCapabilities } from './capabilities';
 import { ClientOpening } from './client-opening';
-import { ClientTransactions } from './client-transactions';
+import { CommandChannel } from './command-channel';
 import { proxyCommand, sipCommand } from './command-text';
 import {
   readFrame,
@@ -21,13 +21,12 @@ import { Leg } from './leg';
 import { LegTable } from './leg-table';
 import type { LibrarySide } from './library';
 import type { LinkTimes } from './link-times';
+import { Listeners } from './listeners';
 import { Heartbeat } from './heartbeat';
 import { Inbound, InboundTable } from './inbound-request';
 import { dropOrder, proxyOrders, withoutOrders } from './orders';
-import { ownRequestText, runOwnRequest, type OwnRequestPort } from './own-request';
-import { PendingCommands } from './pending-commands';
+import { ownRequestText, runOwnRequest } from './own-request';
 import { ProxiedRequest } from './proxied-request';
-import { MAX_COMMAND_BYTES } from './send-gate';
 import type { DialogLink, Opening, OpeningRequest, SipDialog } from './sip-dialog';
 import {
   DRACHTIO_CAPABILITIES,
@@ -54,13 +53,11 @@ export class DrachtioLink implements DialogLink {
   state: LinkState = 'connecting';
   capabilities: LinkCapabilities = DRACHTIO_CAPABILITIES;
   addresses: readonly TransportAddress[] = [];
-  private guard: WireGuard | undefined;
-  private readonly commands = new PendingCommands();
-  private readonly transactions = new ClientTransactions();
+  private readonly channel: CommandChannel;
   private readonly inbound = new InboundTable();
   private readonly legs = new LegTable();
-  private readonly stateListeners: ((state: LinkState) => void)[] = [];
-  private readonly flowListeners: ((flow: TransportAddress) => void)[] = [];
+  private readonly stateListeners: Listeners<LinkState>;
+  private readonly flowListeners: Listeners<TransportAddress>;
   private handler: ((request: InboundRequest) => void | Promise<void>) | undefined;
   private socket: Socket | undefined;
   private heartbeat: Heartbeat | undefined;
@@ -73,6 +70,9 @@ export class DrachtioLink implements DialogLink {
     private readonly log: Logger,
     private readonly now: MonotonicClock,
   ) {
+    this.channel = new CommandChannel(name, times.requestTimeoutMs, log);
+    this.stateListeners = new Listeners(log);
+    this.flowListeners = new Listeners(log);
     this.sweepTimer = setInterval(() => {
       this.sweep();
     }, SWEEP_INTERVAL_MS);
@@ -82,7 +82,7 @@ export class DrachtioLink implements DialogLink {
   /** Guards the library's wire; to be called once, as soon as the library has made it. */
   attach(wire: WireProtocol): void {
     const options = { log: this.log, ...this.times, libraryText: this.library.libraryText };
-    this.guard = new WireGuard(wire, options, {
+    const guard = new WireGuard(wire, options, {
       frame: (socket, frame) => {
         this.onFrame(socket, frame);
       },
@@ -90,7 +90,8 @@ export class DrachtioLink implements DialogLink {
         this.onDown(socket);
       },
     });
-    if (this.state === 'closed') this.guard.close();
+    this.channel.guard = guard;
+    if (this.state === 'closed') guard.close();
   }
 
   get dialogs(): number {
@@ -99,8 +100,8 @@ export class DrachtioLink implements DialogLink {
 
   get load(): LinkLoad {
     return {
-      commands: this.commands.size,
-      clientTransactions: this.transactions.size,
+      commands: this.channel.pending.size,
+      clientTransactions: this.channel.transactions.size,
       inboundRequests: this.inbound.size,
     };
   }
@@ -108,7 +109,7 @@ export class DrachtioLink implements DialogLink {
   /** Takes over connections made before the link was; they count as authenticated if the library says so. */
   takeOverConnections(): void {
     for (const [socket, record] of this.library.agent.mapServer) {
-      this.guard?.takeOver(socket);
+      this.channel.guard?.takeOver(socket);
       if (!record.authenticated) continue;
       this.addresses = readHostports(record.hostport ?? '');
       this.onUp(socket);
@@ -124,18 +125,18 @@ export class DrachtioLink implements DialogLink {
     const text = ownRequestText(request, this.capabilities);
     const { socket } = this;
     if (socket === undefined) return { kind: 'link_lost' };
-    this.assertFits(text);
+    this.channel.assertFits(text, this.capabilities);
     if (request.signal?.aborted === true) return { kind: 'aborted' };
-    return runOwnRequest(text, request, this.capabilities, this.ownPort(socket));
+    return runOwnRequest(text, request, this.capabilities, this.channel.ownPort(socket));
   }
 
   openDialog(request: OpeningRequest): Opening {
     const text = ownRequestText(request, this.capabilities);
     const { socket } = this;
     if (socket === undefined) return lostOpening();
-    this.assertFits(text);
+    this.channel.assertFits(text, this.capabilities);
     return new ClientOpening(text, request, {
-      ...this.ownPort(socket),
+      ...this.channel.ownPort(socket),
       leg: (id) => this.leg(id, socket),
     });
   }
@@ -169,7 +170,7 @@ export class DrachtioLink implements DialogLink {
     if (entry?.cancelled === true || request.cancelled) return { kind: 'cancelled' };
     if (entry === undefined) return { kind: 'refused', reason: 'the request is over' };
     if (entry.settled) return { kind: 'refused', reason: 'the request was answered or proxied before' };
-    const { guard } = this;
+    const { guard } = this.channel;
     if (guard === undefined) return { kind: 'link_lost' };
     entry.settled = true;
     entry.proxied = true;
@@ -184,7 +185,7 @@ export class DrachtioLink implements DialogLink {
         },
         () => entry.cancelled,
       );
-      this.commands.add(commandId, entry.socket, options.deadlineMs, proxied);
+      this.channel.pending.add(commandId, entry.socket, options.deadlineMs, proxied);
     });
   }
 
@@ -216,7 +217,7 @@ export class DrachtioLink implements DialogLink {
         details: { link: this.name, status: response.status, cancelled: request.cancelled },
       });
     }
-    this.assertFits(text);
+    this.channel.assertFits(text, this.capabilities);
     if (response.status >= 200) {
       this.inbound.remove(entry);
       this.library.forget(entry, 'answered');
@@ -231,7 +232,7 @@ export class DrachtioLink implements DialogLink {
       );
       return;
     }
-    await this.command(entry.socket, text, replied);
+    await this.channel.command(entry.socket, text, replied);
   }
 
   drop(request: InboundRequest): void {
@@ -246,7 +247,7 @@ export class DrachtioLink implements DialogLink {
       headers: [dropOrder],
       body: '',
     });
-    this.sendAndForget(entry.socket, text);
+    this.channel.sendAndForget(entry.socket, text);
   }
 
   onRequest(handler: (request: InboundRequest) => void | Promise<void>): void {
@@ -254,18 +255,18 @@ export class DrachtioLink implements DialogLink {
   }
 
   onState(listener: (state: LinkState) => void): void {
-    this.stateListeners.push(listener);
+    this.stateListeners.add(listener);
   }
 
   onFlowClosed(listener: (flow: TransportAddress) => void): void {
-    this.flowListeners.push(listener);
+    this.flowListeners.add(listener);
   }
 
   async close(): Promise<void> {
     if (this.state === 'closed') return;
     clearInterval(this.sweepTimer);
     const socket = this.socket;
-    this.guard?.close();
+    this.channel.guard?.close();
     if (socket) this.onDown(socket);
     this.setState('closed');
     // Lets the sockets' own close events pass, so that nothing of the link runs after this.
@@ -314,7 +315,7 @@ export class DrachtioLink implements DialogLink {
     if (mayAnswer) {
       const startLine = `SIP/2.0 400 Bad Request (${parsed.reason.replace(/[\r\n]/g, ' ')})`;
       const text = sipCommand({ transactionId: frame.transactionId, startLine, headers: [], body: '' });
-      this.sendAndForget(socket, text);
+      this.channel.sendAndForget(socket, text);
     }
     return undefined;
   }
@@ -323,7 +324,7 @@ export class DrachtioLink implements DialogLink {
     const frame = readFrame(raw);
     switch (frame.kind) {
       case 'unknown':
-        this.guard?.reset(socket, `a frame of unknown type '${frame.type.slice(0, 20)}'`);
+        this.channel.guard?.reset(socket, `a frame of unknown type '${frame.type.slice(0, 20)}'`);
         return;
       case 'event':
         if (frame.name === 'flow_closed') this.onFlowEvent(frame.tokens);
@@ -340,8 +341,8 @@ export class DrachtioLink implements DialogLink {
   }
 
   private onReply(socket: Socket, frame: ReplyFrame, raw: Buffer): void {
-    this.guard?.replied(socket, frame.forId);
-    if (this.commands.settle(frame)) return;
+    this.channel.guard?.replied(socket, frame.forId);
+    if (this.channel.pending.settle(frame)) return;
     const record = this.library.agent.mapServer.get(socket);
     const authenticating = record?.authenticated === false && record.pendingRequests.has(frame.forId);
     this.library.pass(socket, raw);
@@ -349,7 +350,7 @@ export class DrachtioLink implements DialogLink {
     if (!frame.ok) {
       const error = new DsbcError('DSBC_LINK_AUTH', undefined, { details: { link: this.name } });
       this.log.error({ err: error }, 'the SIP server refused the secret');
-      this.guard?.reset(socket, 'secret refused');
+      this.channel.guard?.reset(socket, 'secret refused');
       return;
     }
     this.addresses = readHostports(frame.tokens[0] ?? '');
@@ -363,13 +364,13 @@ export class DrachtioLink implements DialogLink {
     if (frame.origin !== 'network') {
       const { message } = parseMessage(frame.bytes);
       if (leg && message?.method === 'BYE') leg.lose(message.get('reason') ?? 'ended by the SIP server');
-      else if (this.transactions.has(frame.transactionId)) this.transactions.answer(frame);
+      else if (this.channel.transactions.has(frame.transactionId)) this.channel.transactions.answer(frame);
       else this.library.pass(socket, raw);
       return;
     }
     const method = methodOf(frame.bytes);
     if (method.startsWith('SIP/')) {
-      if (this.transactions.has(frame.transactionId)) this.transactions.answer(frame);
+      if (this.channel.transactions.has(frame.transactionId)) this.channel.transactions.answer(frame);
       else this.library.pass(socket, raw);
       return;
     }
@@ -410,7 +411,7 @@ export class DrachtioLink implements DialogLink {
   private answerForEnded(socket: Socket, { transactionId }: SipFrame, method: string): void {
     if (method === 'ACK' || transactionId === '') return;
     const startLine = method === 'BYE' ? 'SIP/2.0 200 OK' : 'SIP/2.0 481 Call/Transaction Does Not Exist';
-    this.sendAndForget(socket, sipCommand({ transactionId, startLine, headers: [], body: '' }));
+    this.channel.sendAndForget(socket, sipCommand({ transactionId, startLine, headers: [], body: '' }));
   }
 
   private leg(id: string, socket: Socket): Leg {
@@ -418,30 +419,17 @@ export class DrachtioLink implements DialogLink {
       return new Leg(id, socket, {
         link: this,
         sendAndForget: (on, text) => {
-          this.sendAndForget(on, text);
+          this.channel.sendAndForget(on, text);
         },
         run: (on, text, request) => {
           const own = { uri: 'sip:placeholder', timeoutMs: request.timeoutMs };
-          return runOwnRequest(text, own, this.capabilities, this.ownPort(on), request.onProvisional);
+          return runOwnRequest(text, own, this.capabilities, this.channel.ownPort(on), request.onProvisional);
         },
         gone: (gone) => {
           this.legs.end(gone, this.now());
         },
       });
     });
-  }
-
-  private ownPort(socket: Socket): OwnRequestPort {
-    return {
-      socket,
-      commands: this.commands,
-      transactions: this.transactions,
-      requestTimeoutMs: this.times.requestTimeoutMs,
-      send: (text) => this.guard?.send(socket, text) ?? '',
-      sendAndForget: (text) => {
-        this.sendAndForget(socket, text);
-      },
-    };
   }
 
   private onCancel(socket: Socket, frame: SipFrame, raw: Buffer): void {
@@ -460,28 +448,26 @@ export class DrachtioLink implements DialogLink {
   }
 
   private onFlowEvent(tokens: readonly string[]): void {
-    const flow = transportAddress(tokens[0] ?? '', tokens[1] ?? '', tokens[2] ?? '');
-    for (const listener of this.flowListeners) this.protect(() => listener(flow));
+    this.flowListeners.tell(transportAddress(tokens[0] ?? '', tokens[1] ?? '', tokens[2] ?? ''));
   }
 
   private onUp(socket: Socket): void {
-    this.guard?.authenticated(socket);
+    this.channel.guard?.authenticated(socket);
     this.socket = socket;
-    if (this.capabilities.flowClosedEvents) this.sendAndForget(socket, 'route|flow_closed');
+    if (this.capabilities.flowClosedEvents) this.channel.sendAndForget(socket, 'route|flow_closed');
     this.heartbeat?.stop();
     this.heartbeat = new Heartbeat(
       socket,
-      this.commands,
+      this.channel.pending,
       this.times,
-      (text) => this.guard?.send(socket, text) ?? '',
-      () => this.guard?.reset(socket, 'no answer to a ping'),
+      (text) => this.channel.guard?.send(socket, text) ?? '',
+      () => this.channel.guard?.reset(socket, 'no answer to a ping'),
     );
     this.setState('connected');
   }
 
   private onDown(socket: Socket): void {
-    this.commands.lose(socket);
-    this.transactions.lose(socket);
+    this.channel.lose(socket);
     this.inbound.lose(socket);
     for (const leg of this.legs.on(socket)) {
       this.protect(() => leg.lose('the link to the SIP server was lost'));
@@ -504,46 +490,10 @@ export class DrachtioLink implements DialogLink {
     });
   }
 
-  /** @throws DsbcError DSBC_LINK_REFUSED when a command is larger than drachtio-server can take. */
-  private assertFits(text: string): void {
-    if (this.capabilities.exactHeaders || text.length <= MAX_COMMAND_BYTES) return;
-    throw new DsbcError('DSBC_LINK_REFUSED', 'the message is too large for the SIP server', {
-      details: { link: this.name, bytes: text.length, most: MAX_COMMAND_BYTES },
-    });
-  }
-
   private answerKills(message: SipMessage): boolean {
     return (
       !this.capabilities.hostlessContactSafe && formsDialog(message.method) && hasHostlessContact(message)
     );
-  }
-
-  private command(socket: Socket, text: string, replied?: (reply: ReplyFrame) => void): Promise<void> {
-    const { guard } = this;
-    const details = { link: this.name };
-    if (guard === undefined) return Promise.reject(new DsbcError('DSBC_LINK_LOST', undefined, { details }));
-    return new Promise((resolve, reject) => {
-      this.commands.add(guard.send(socket, text), socket, this.times.requestTimeoutMs, {
-        reply: (frame) => {
-          if (frame.ok) {
-            replied?.(frame);
-            resolve();
-          } else reject(new DsbcError('DSBC_LINK_REFUSED', frame.tokens[0], { details }));
-        },
-        timedOut: () => {
-          reject(new DsbcError('DSBC_LINK_TIMEOUT', undefined, { details }));
-        },
-        lost: () => {
-          reject(new DsbcError('DSBC_LINK_LOST', undefined, { details }));
-        },
-      });
-    });
-  }
-
-  private sendAndForget(socket: Socket, text: string): void {
-    this.command(socket, text).catch((error: unknown) => {
-      this.log.debug({ err: error }, 'a command without consequence failed');
-    });
   }
 
   private entryOf(request: InboundRequest): Inbound | undefined {
@@ -562,7 +512,7 @@ export class DrachtioLink implements DialogLink {
   private setState(state: LinkState): void {
     if (this.state === state) return;
     this.state = state;
-    for (const listener of this.stateListeners) this.protect(() => listener(state));
+    this.stateListeners.tell(state);
   }
 
   private protect(call: () => void): void {
