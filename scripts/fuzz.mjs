@@ -13,6 +13,21 @@ for (const from of ['test/fixtures/handed', '../shared/torture/rfc4475', '../sha
     for (const name of readdirSync(from)) copyFileSync(join(from, name), join(corpus, name));
 }
 const run = (program, args) => spawnSync(program, args, { stdio: 'inherit' }).status ?? 1;
+// A clang without its runtime cannot link a fuzzer.
+const probe = spawnSync(
+  'clang++',
+  ['-fsanitize=fuzzer,address,undefined', '-xc++', '-', '-o', join(directory, 'probe')],
+  {
+    input:
+      '#include <cstdint>\n#include <cstddef>\nextern "C" int LLVMFuzzerTestOneInput(const uint8_t *, size_t) { return 0; }\n',
+  },
+);
+if (probe.status !== 0) {
+  console.error(
+    'fuzzing is skipped: clang++ with libFuzzer is missing (apt-get install clang libclang-rt-14-dev)',
+  );
+  process.exit(0);
+}
 const sources = ['sip_address.cc', 'sip_header.cc', 'sip_uri.cc'].map((name) => join('native', name));
 const flags = [
   '-std=gnu++17',

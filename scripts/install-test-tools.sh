@@ -12,7 +12,11 @@ need baresip baresip-core
 need kamailio kamailio
 need perl perl-base
 need g++ g++
-need clang++ clang
+if ! command -v clang++ >/dev/null 2>&1; then
+  # its runtime, which libFuzzer is part of, is a package of its own
+  clang=$(apt-cache depends clang 2>/dev/null | grep -oE 'clang-[0-9]+' | head -1)
+  missing+=(clang ${clang:+"lib${clang/clang/clang-rt}-dev"})
+fi
 need make make
 need python3 python3
 need java openjdk-17-jre-headless
