@@ -14,6 +14,7 @@ const GIVE_UP_MS = 32_000;
  * Repeats a caller's CANCEL to the SIP server. drachtio-server forgets a CANCEL that comes between an INVITE's
  * arrival and the `proxy` command for it: the next site would ring for ever. The same CANCEL again, with the
  * INVITE's own branch, then finds the proxied call.
+ * One window stays: between its reading of the command and its proxying the server tells a CANCEL to nobody.
  */
 export class CancelInjector {
   private readonly sockets = new Map<'udp4' | 'udp6', Socket>();
