@@ -1,4 +1,5 @@
 import { Admission, type Refusal } from './admission/admission';
+import { RuleLimits } from './admission/rule-limits';
 import type { Config } from './config/types';
 import { ask, type Registry } from './dispatch/ask';
 import { flowFact } from './dispatch/flows';
@@ -79,6 +80,13 @@ class Answered {
   ) {}
 }
 
+/** For a destination that takes no more now. */
+const TOO_MANY: ResponseSpec = {
+  status: 503,
+  reason: 'Destination Limit Reached',
+  headers: [['Retry-After', '1']],
+};
+
 /** What is to happen with a request. */
 type Way = Answered | 'drop' | { readonly decision: CarriedDecision; readonly facts: OrderFacts };
 
@@ -86,9 +94,11 @@ type Way = Answered | 'drop' | { readonly decision: CarriedDecision; readonly fa
 export class Pipeline {
   readonly #parts: PipelineParts;
   readonly #turns = new Map<string, number>();
+  readonly #rules: RuleLimits;
 
   constructor(parts: PipelineParts) {
     this.#parts = parts;
+    this.#rules = new RuleLimits(parts.now);
   }
 
   /** Takes one request of a link. Never rejects. */
@@ -191,6 +201,9 @@ export class Pipeline {
   async #settled(call: Call, decision: Decision, facts: RequestFacts): Promise<Way> {
     noteDecision(call.record, decision);
     if (decision.kind === 'drop') return 'drop';
+    if (decision.kind === 'outbound' && decision.maxPerSecond !== undefined) {
+      if (!this.#rules.take(decision.rule, decision.maxPerSecond)) return new Answered(TOO_MANY, decision);
+    }
     if (decision.kind !== 'answer') return this.#beforeRelay(call, decision, facts.behindNat);
     const { status, reason, headers } = decision;
     return new Answered(

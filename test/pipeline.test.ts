@@ -229,6 +229,19 @@ describe('what does not fit into a datagram', () => {
   });
 });
 
+it('an outbound destination gets no more than its rule allows', async () => {
+  const lab = new PipelineLab({
+    config: { outbound: { allow: [{ host: 'sip.vendor.example', max_requests_per_s: 2 }] } },
+  });
+  const call = (): ReturnType<typeof lab.send> =>
+    lab.send({ uri: 'sip:+442079460000@sip.vendor.example' }, SOURCES.sourceMain);
+  const statuses = [];
+  for (let i = 0; i < 3; i++) statuses.push((await call()).record!.status);
+  expect(statuses).toEqual([200, 200, 503]);
+  lab.now += 500;
+  expect((await call()).record!.status).toBe(200);
+});
+
 describe('who is not let in', () => {
   it.each([
     ['standby', true, undefined],
