@@ -16,6 +16,7 @@ for (const [kind, needs] of KINDS) {
       lab = await ProgramLab.create(['a', 'b', 'c'], kind);
     }, 30_000);
     beforeEach(() => lab.settle(), 45_000);
+    afterEach(() => SipLoad.endAll());
     afterAll(() => lab.close());
 
     it('3: SIGTERM under load: no registration and no call fails, the VIP moves at once', async () => {
