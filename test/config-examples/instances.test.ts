@@ -18,7 +18,8 @@ function publicAddresses(configs: readonly Config[]): Set<string> {
     if (service !== undefined) addresses.add(service.replace(/:\d+$/, ''));
     for (const system of Object.values(config.systems))
       for (const site of Object.values(system.sites))
-        for (const node of site.nodes) addresses.add(node.uri.replace(/^sip:|:\d+$/g, ''));
+        for (const node of site.nodes)
+          addresses.add(node.uri.replace(/^sip:|:\d+$/g, '').replace(/^\[|\]$/g, ''));
   }
   return addresses;
 }
