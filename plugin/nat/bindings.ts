@@ -1,6 +1,6 @@
 import type { MonotonicClock } from '../telemetry/clock';
 import { packFlow, unpackFlow, type Flow } from './flow';
-import type { Learnt } from './learn';
+import { isCallDevice, type Learnt } from './learn';
 
 /** A registration and the flow it came along. */
 export interface Binding {
@@ -41,7 +41,7 @@ export interface FlowEntry {
 
 interface Line {
   readonly aor: string;
-  readonly device: string;
+  device: string;
   contact: string;
   entry: FlowEntry;
   /** On the table's clock, in seconds. */
@@ -115,7 +115,7 @@ export class BindingTable {
 
   /** Takes in a record of another instance. */
   apply(record: BindingRecord): void {
-    const line = this.#of(record.aor).find((each) => each.device === record.device);
+    const line = this.#bound(record);
     if (record.expiresIn <= 0) {
       if (line !== undefined) this.#drop(line);
       return;
@@ -201,6 +201,7 @@ export class BindingTable {
 
   /** The same device along the same way: its place in the schedule stays. */
   #refresh(line: Line, record: BindingRecord): void {
+    line.device = record.device;
     line.contact = record.contact;
     line.expiresAt = this.#seconds() + record.expiresIn;
     line.entry.misses = 0;
@@ -219,6 +220,17 @@ export class BindingTable {
     if (first === undefined) this.#lines.delete(aor);
     else this.#lines.set(aor, rest.length === 1 ? first : rest);
     this.#size--;
+  }
+
+  /**
+   * The binding a record is about: the device's. Of devices without an instance also the one with the same Contact
+   * (RFC 3261 §10.3: what a registrar matches by): a phone that restarts has a new Call-ID and the old Contact.
+   */
+  #bound({ aor, device, contact }: BindingRecord): Line | undefined {
+    const lines = this.#of(aor);
+    const own = lines.find((each) => each.device === device);
+    if (own !== undefined || !isCallDevice(device)) return own;
+    return lines.find((each) => each.contact === contact && isCallDevice(each.device));
   }
 
   #of(aor: string): readonly Line[] {

@@ -61,6 +61,9 @@ function deviceOf(register: SipMessage, contact: NameAddr): string {
   return `instance:${instance};${typeof regId === 'string' ? regId : ''}`;
 }
 
+/** True for a device known by its Call-ID alone. */
+export const isCallDevice = (device: string): boolean => device.startsWith('call:');
+
 function lifetime(register: SipMessage, contact: NameAddr, answer: SipMessage): number {
   const asked = seconds(param(contact.params, 'expires')) ?? register.expires ?? DEFAULT_EXPIRES_S;
   if (asked === 0) return 0;

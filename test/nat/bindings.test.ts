@@ -176,3 +176,34 @@ describe('BindingTable', () => {
     expect(standby.list(10)).toMatchObject([{ expiresIn: 40, flow: flowFrom(1) }]);
   });
 });
+
+describe('BindingTable, of a phone that restarts', () => {
+  const table = () => new BindingTable({ maxBindings: 10, now: () => 0 });
+  const record = (device: string, contact: string, port: number, expiresIn = 60): BindingRecord => ({
+    aor: '1001@example.com',
+    device,
+    contact,
+    flow: flowFrom(port),
+    expiresIn,
+    ping: true,
+  });
+
+  it('keeps one binding for one Contact, whatever the Call-ID, and the newest way to it', () => {
+    const bindings = table();
+    for (let life = 0; life < 50; life++) bindings.apply(record(`call:${life}`, 'sip:1001@192.0.2.33', life));
+    expect(bindings.size).toBe(1);
+    expect(bindings.flowCount).toBe(1);
+    expect(bindings.list(5)[0]?.flow.remote.port).toBe(49);
+    bindings.apply(record('call:another', 'sip:1001@192.0.2.33', 7, 0));
+    expect(bindings.size).toBe(0);
+  });
+
+  it('keeps devices apart that differ in Contact or instance', () => {
+    const bindings = table();
+    bindings.apply(record('call:a', 'sip:1001@192.0.2.33', 1));
+    bindings.apply(record('call:b', 'sip:1001@192.0.2.34', 2));
+    bindings.apply(record('instance:x;1', 'sip:1001@192.0.2.33', 3));
+    bindings.apply(record('instance:y;1', 'sip:1001@192.0.2.33', 4));
+    expect(bindings.size).toBe(4);
+  });
+});
