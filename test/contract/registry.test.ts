@@ -54,7 +54,7 @@ describeWith(['cassandra'], 'the registry on Cassandra', () => {
       changesPollMs: 500,
     };
     await initialiseCassandra(options);
-  }, 120_000);
+  }, 240_000);
   afterAll(() => dropKeyspace(options.contactPoints[0]!, keyspace));
 
   registryContract(async () => {

@@ -10,6 +10,9 @@ const serverTimestamps = Object.assign(new policies.timestampGeneration.Monotoni
   next: () => null,
 });
 
+/** Longest wait in ms for a node's answer to anything but a look-up. */
+const PATIENT_READ_MS = 2000;
+
 /** The driver with time-outs for calls instead of its own, which are for batch jobs. */
 export function createDriver(options: FilledOptions, more: { keyspace?: string } = {}): Client {
   const { contactPoints, localDatacenter, username, password, tls } = options;
@@ -39,7 +42,8 @@ export function createDriver(options: FilledOptions, more: { keyspace?: string }
     },
     socketOptions: {
       connectTimeout: options.connectTimeoutMs,
-      readTimeout: options.readTimeoutMs,
+      // For what the driver asks by itself, of a node that has just started too; look-ups say theirs.
+      readTimeout: Math.max(options.readTimeoutMs, PATIENT_READ_MS),
       // Time-outs in a row after which a connection is given up (default 64).
       defunctReadTimeoutThreshold: 8,
     },

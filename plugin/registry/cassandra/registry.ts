@@ -76,7 +76,7 @@ class Store implements CassandraRegistry {
 
   #readRow(query: string, params: readonly unknown[]): Promise<types.ResultSet> {
     return this.#session.run(this.#options.deadlineMs, (client) =>
-      client.execute(query, [...params], { isIdempotent: true }),
+      client.execute(query, [...params], { isIdempotent: true, readTimeout: this.#options.readTimeoutMs }),
     );
   }
 

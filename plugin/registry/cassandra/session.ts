@@ -20,7 +20,7 @@ import type { FilledOptions } from './options';
 /** With no connected node for so long, a new driver is made, which resolves and tries the contact points afresh. */
 const RENEW_AFTER_MS = 1500;
 /** Longest wait for a new driver to connect, in ms, beyond the time-out of one connection. */
-const CONNECT_GRACE_MS = 2000;
+const CONNECT_GRACE_MS = 9000;
 
 /**
  * Queries to Cassandra with a bound on everything: how many at once, how long each, and how long a dead cluster is
@@ -39,6 +39,7 @@ export class CassandraSession {
   #connected = false;
   #unreachableSince: number | undefined;
   #probe: NodeJS.Timeout | undefined;
+  #reportedAway = false;
   #closing: Promise<void> | undefined;
 
   constructor(options: FilledOptions, probeQuery: string) {
@@ -53,13 +54,20 @@ export class CassandraSession {
       breaker: new ConsecutiveBreaker(options.breakerThreshold),
     });
     this.#breaker.onBreak(() => {
-      this.#log.warn(
-        { contactPoints: options.contactPoints },
-        'Cassandra is away: queries fail at once until it is back',
-      );
+      // A probe that fails opens it again: that is no news.
+      if (!this.#reportedAway) {
+        this.#log.warn(
+          { contactPoints: options.contactPoints },
+          'Cassandra is away: queries fail at once until it is back',
+        );
+      }
+      this.#reportedAway = true;
       this.#probeSoon();
     });
-    this.#breaker.onReset(() => this.#log.info({}, 'Cassandra is back'));
+    this.#breaker.onReset(() => {
+      this.#reportedAway = false;
+      this.#log.info({}, 'Cassandra is back');
+    });
   }
 
   /** Whether queries are sent at all now. */
@@ -141,7 +149,10 @@ export class CassandraSession {
     try {
       await this.#breaker.execute(() =>
         withDeadline(
-          this.#client.execute(this.#probeQuery, [], { isIdempotent: true }),
+          this.#client.execute(this.#probeQuery, [], {
+            isIdempotent: true,
+            readTimeout: this.#options.readTimeoutMs,
+          }),
           this.#options.deadlineMs,
         ),
       );
