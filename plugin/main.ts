@@ -1,23 +1,20 @@
 import { randomUUID } from 'node:crypto';
-import { join } from 'node:path';
-import { isDeepStrictEqual } from 'node:util';
 import { Admission } from './admission/admission';
 import { parseConfig } from './config/config';
 import type { Config, ConfigInput } from './config/types';
 import { countAttempt, countRequest } from './dispatch/count';
 import { Lessons } from './dispatch/lessons';
-import { ping, probe, type OwnRequestsParts } from './dispatch/own-requests';
+import { ping, type OwnRequestsParts } from './dispatch/own-requests';
 import { DsbcError } from './errors';
-import { createGroup, type Group } from './ha/group';
-import type { WitnessStore } from './ha/ports';
-import { Replication } from './ha/replication/replication';
-import { settingsOf } from './ha/settings';
+import type { Group } from './ha/group';
 import { Hooks, type Hook, type HookName, type HookOptions, type HookSet } from './hooks';
+import { Membership } from './instance/membership';
+import { keysDiffer, reloaded, type ReloadResult } from './instance/reload';
+import { SiteWatch } from './instance/site-watch';
 import { wrapSrf, type SharedLink } from './link/create-link';
 import type { SipLink } from './link/sip-link';
 import { startNative, type NativeStatus } from './native';
 import { BindingTable } from './nat/bindings';
-import { BINDINGS_TOPIC, replicatedBindings } from './nat/replicated-bindings';
 import { FlowTokens } from './nat/flow-token';
 import { Keepalive } from './nat/keepalive';
 import { Pipeline, type Settings } from './pipeline';
@@ -25,18 +22,18 @@ import { createLookupCache, type LookupCache } from './registry/cache';
 import { openRegistry } from './registry/open';
 import type { Registry, RegistryLookup } from './registry/registry';
 import { Carrier } from './relay/carrier';
-import type { AttemptRecord } from './relay/relay';
 import { ChallengeMemory } from './routing/challenges';
-import { Health, type NodeReport, type ProbeTarget } from './routing/health';
-import type { Sighting } from './routing/node-health';
+import type { Health } from './routing/health';
 import { RecentSites } from './routing/recent-sites';
-import { SiteStates } from './routing/site-states';
+import type { SiteStates } from './routing/site-states';
 import { makeSnapshot } from './routing/snapshot';
 import { SipServers } from './servers/sip-servers';
 import { monotonicClock } from './telemetry/clock';
 import { createLog, type Log } from './telemetry/log';
 import type { Logger } from './telemetry/logger';
 import { MetricsRegistry } from './telemetry/metrics';
+
+export type { ReloadResult } from './instance/reload';
 
 export interface DsbcOptions {
   /** A configuration as a value (not a file); checked and filled with defaults. `loadConfig` reads a file. */
@@ -53,15 +50,7 @@ export interface DsbcOptions {
 /** A request of drachtio-srf goes through this; what is not ours goes on to `next`. */
 export type Middleware = SharedLink['middleware'];
 
-/** What a reload did not apply, since it needs a restart: sections of the configuration. */
-export interface ReloadResult {
-  readonly needsRestart: readonly string[];
-}
-
 export type DsbcState = 'new' | 'starting' | 'running' | 'stopping' | 'stopped';
-
-/** Sections that are read once. */
-const READ_AT_START = ['instance', 'sip_servers', 'registry', 'cache', 'ha', 'admin', 'log'] as const;
 
 /**
  * Makes a dispatching SBC; nothing is opened before `start`.
@@ -74,14 +63,13 @@ export class Dsbc {
   readonly hooks: Hooks;
   readonly metrics = new MetricsRegistry({ process: true });
   readonly admission: Admission;
-  readonly health: Health;
-  readonly states: SiteStates;
   readonly bindings: BindingTable;
   readonly servers: SipServers;
   readonly log: Logger;
   readonly #options: DsbcOptions;
   readonly #ownLog: Log | undefined;
   readonly #shared: SharedLink | undefined;
+  readonly #sites: SiteWatch;
   readonly #now = monotonicClock;
   readonly #endings: (() => void)[] = [];
   readonly #fatalListeners: ((error: unknown) => void)[] = [];
@@ -91,9 +79,8 @@ export class Dsbc {
   #registry: Registry | undefined;
   #cache: LookupCache | undefined;
   #carrier: Carrier | undefined;
-  #group: Group | undefined;
+  #membership: Membership | undefined;
   #native: NativeStatus | undefined;
-  #replication: Replication | undefined;
   #state: DsbcState = 'new';
   #routesItself = false;
   #starting: Promise<void> | undefined;
@@ -115,24 +102,34 @@ export class Dsbc {
     this.admission = new Admission(
       config.limits,
       this.#now,
-      () => this.#group === undefined || this.#group.servingTerm() !== 0,
+      () => this.group === undefined || this.group.servingTerm() !== 0,
     );
     this.bindings = new BindingTable({ maxBindings: config.nat.max_bindings, now: this.#now });
     this.servers = new SipServers({ config, tokens: () => this.#tokens, log: this.log });
-    this.health = new Health({
-      settings: config.health,
-      send: (target, timeoutMs) => this.#probe(target, timeoutMs),
+    this.#sites = new SiteWatch({
+      ...this.#settings,
+      ownRequests: this.#ownRequests(),
+      servers: (each) =>
+        this.#shared === undefined ? each.sip_servers.map(({ name }) => name) : [this.#shared.link.name],
+      metrics: this.metrics,
       now: this.#now,
       log: this.log,
-      random: Math.random,
-      onChange: (report) => this.#healthChanged(report),
     });
-    this.states = new SiteStates(this.#settings.snapshot, (server, key) => this.health.isDown(server, key));
     this.#shared = options.srf === undefined ? undefined : this.#share(options.srf);
   }
 
   get state(): DsbcState {
     return this.#state;
+  }
+
+  /** What probes and traffic say of every node. */
+  get health(): Health {
+    return this.#sites.health;
+  }
+
+  /** What is decided of every site, by operators and by health. */
+  get states(): SiteStates {
+    return this.#sites.states;
   }
 
   get config(): Config {
@@ -159,7 +156,7 @@ export class Dsbc {
 
   /** The group that shares the VIP, if the configuration has one. */
   get group(): Group | undefined {
-    return this.#group;
+    return this.#membership?.group;
   }
 
   /** Log lines that the LogServer never got. */
@@ -221,7 +218,7 @@ export class Dsbc {
     }
     this.#state = 'running';
     // In a group the one that has the addresses serves, and says so.
-    if (this.#group === undefined) this.setActive(true);
+    if (this.#membership === undefined) this.setActive(true);
     const { config } = this.#settings;
     this.log.info(
       { servers: config.sip_servers.map(({ name, entry }) => `${name} ${entry.address}:${entry.port}`) },
@@ -252,7 +249,12 @@ export class Dsbc {
     this.#carrier = await Carrier.open({
       log: this.log,
       now: this.#now,
-      observer: { attemptEnded: (attempt) => this.#attemptEnded(attempt) },
+      observer: {
+        attemptEnded: (attempt) => {
+          countAttempt(this.metrics, attempt);
+          this.#sites.attempted(attempt);
+        },
+      },
     });
     const pipeline = this.#pipeline(cache, this.#carrier);
     const prepare = (link: SipLink): void => {
@@ -278,49 +280,37 @@ export class Dsbc {
       log: this.log,
     });
     this.#keepalive.start();
-    this.health.watch(this.#probeTargets(config), config.health);
+    this.#sites.watch(config, this.#settings.snapshot);
     if (config.ha !== undefined) await this.#join(config.ha, registry);
   }
 
   /** Joins the group that shares the VIP: from now on it says when this instance serves. */
   async #join(ha: NonNullable<Config['ha']>, registry: Registry): Promise<void> {
-    const { log } = this;
-    const driver = ha.vip_driver === 'auto' ? this.#native?.running : ha.vip_driver;
-    const network = driver === 'native' ? 'native-network.js' : 'iproute2-network.js';
-    const settings = settingsOf(ha, this.#settings.config.instance);
-    const group = createGroup({
-      settings,
-      networkModule: join(__dirname, 'network', network),
-      ...(hasLeases(registry) ? { witness: registry.leases } : {}),
-      log,
+    const membership = Membership.of({
+      ha,
+      instance: this.#settings.config.instance,
+      native: this.#native,
+      registry,
+      bindings: this.bindings,
+      log: this.log,
       // New requests are met with silence: their retransmission finds the instance that takes over.
       quiesce: async (limitMs) => {
         this.admission.setMode('standby');
         await this.admission.idle(limitMs);
       },
+      serve: (active) => this.setActive(active),
+      failed: (error) => this.#fatal(error),
     });
-    this.#group = group;
+    this.#membership = membership;
     this.admission.setMode('standby');
-    group.on('active', () => this.setActive(true));
-    group.on('standby', () => this.setActive(false));
-    // A hand-over that came to nothing: service goes on.
-    group.on('state', ({ to }) => {
-      if (to === 'ACTIVE') this.setActive(true);
-    });
-    group.on('failed', (error) => this.#fatal(error));
-    const replication = new Replication(settings, [replicatedBindings(this.bindings)], log);
-    this.#replication = replication;
-    this.bindings.onRecord((record) => replication.publish(BINDINGS_TOPIC, record));
-    group.on('leader', (instance) => replication.setLeader(instance));
-    await replication.start();
-    await group.start();
+    await membership.start();
     this.#tellGroup();
   }
 
   /** Tells the group whether calls can be served here at all. */
   #tellGroup(): void {
     const links = [...this.servers.links.values()];
-    this.#group?.setSipHealthy(links.length > 0 && links.every((link) => link.state === 'connected'));
+    this.group?.setSipHealthy(links.length > 0 && links.every((link) => link.state === 'connected'));
   }
 
   /** Calls back when the program can't go on and must end, so that a supervisor starts it anew. */
@@ -361,7 +351,7 @@ export class Dsbc {
     await this.#starting?.catch(() => undefined);
     if (this.#state === 'running') {
       // While another instance can take over, it does so before anything is refused here.
-      await this.#group
+      await this.group
         ?.leave()
         .catch((error: unknown) => this.log.warn({ err: error }, 'left the group without a hand-over'));
       this.#state = 'stopping';
@@ -376,10 +366,8 @@ export class Dsbc {
   async #close(): Promise<void> {
     this.health.stop();
     this.#keepalive?.stop();
-    await this.#group?.close();
-    this.#group = undefined;
-    await this.#replication?.close();
-    this.#replication = undefined;
+    await this.#membership?.close();
+    this.#membership = undefined;
     for (const end of this.#endings.splice(0)) end();
     await this.servers.stop();
     await this.#carrier?.close();
@@ -403,18 +391,14 @@ export class Dsbc {
       throw error;
     }
     const before = this.#settings.config;
-    const needsRestart = READ_AT_START.filter(
-      (section) => !isDeepStrictEqual(before[section], next[section]),
-    );
-    const kept = Object.fromEntries(READ_AT_START.map((section) => [section, before[section]]));
-    const config: Config = Object.freeze({ ...next, ...kept });
+    const { needsRestart, config } = reloaded(before, next);
     const snapshot = makeSnapshot(config);
     this.#settings = { config, snapshot };
     // Without keys in the configuration the token key is random: a new one would end every path we gave out.
-    if (!isDeepStrictEqual(before.nat.keys, config.nat.keys)) this.#tokens = this.#makeTokens(config);
+    if (keysDiffer(before, config)) this.#tokens = this.#makeTokens(config);
     this.hooks.configure(hookDefaults(config));
     this.admission.configure(config.limits);
-    this.health.watch(this.#probeTargets(config), config.health);
+    this.#sites.watch(config, snapshot);
     this.states.configure(snapshot);
     this.metrics.add('dsbc_config_reloads_total', { outcome: 'applied' });
     this.log.info({ needsRestart }, 'configuration reloaded');
@@ -450,18 +434,6 @@ export class Dsbc {
     return wrapSrf(srf, { name, log: this.log });
   }
 
-  #attemptEnded(attempt: AttemptRecord): void {
-    countAttempt(this.metrics, attempt);
-    const { target, server } = attempt;
-    const sighting = sightingOf(attempt);
-    if (sighting === undefined || target.system === undefined || target.site === undefined) return;
-    this.health.attempted(
-      server,
-      { system: target.system, site: target.site, node: target.node ?? target.uri },
-      sighting,
-    );
-  }
-
   #linkChanged(link: SipLink, state: SipLink['state']): void {
     this.metrics.set('dsbc_sip_server_up', { server: link.name }, state === 'connected' ? 1 : 0);
     if (state === 'lost') this.metrics.add('dsbc_sip_server_losses_total', { server: link.name });
@@ -478,20 +450,6 @@ export class Dsbc {
       now: this.#now,
       newId: randomUUID,
     };
-  }
-
-  async #probe(target: ProbeTarget, timeoutMs: number): Promise<Sighting> {
-    const sighting = await probe(this.#ownRequests(), target, timeoutMs);
-    const { system, site } = target.destination;
-    if (sighting.kind === 'answer')
-      this.metrics.observe('dsbc_probe_seconds', { system, site }, sighting.milliseconds / 1000);
-    return sighting;
-  }
-
-  #healthChanged({ destination, health }: NodeReport): void {
-    this.states.changed();
-    const { system, site } = destination;
-    if (health.state === 'ejected') this.metrics.add('dsbc_ejections_total', { system, site });
   }
 
   #makeTokens(config: Config): FlowTokens {
@@ -513,19 +471,7 @@ export class Dsbc {
       },
     };
   }
-
-  #probeTargets(config: Config): readonly ProbeTarget[] {
-    const names =
-      this.#shared === undefined ? config.sip_servers.map(({ name }) => name) : [this.#shared.link.name];
-    const nodes = [...this.#settings.snapshot.systems.values()].flatMap((system) =>
-      system.sites.flatMap((site) => site.nodes.map((node) => node.destination)),
-    );
-    return names.flatMap((server) => nodes.map((destination) => ({ server, destination })));
-  }
 }
-
-const hasLeases = (registry: Registry): registry is Registry & { readonly leases: WitnessStore } =>
-  'leases' in registry;
 
 const hookDefaults = ({ hooks }: Config): { timeoutMs: number; onError: 'skip' | 'fail' } => ({
   timeoutMs: hooks.timeout_ms,
@@ -542,13 +488,6 @@ const cacheOptions = ({ cache, registry }: Config): object => ({
   // A replica may be read that has not heard of the change yet.
   settleMs: registry.driver === 'cassandra' ? 2000 : 0,
 });
-
-function sightingOf({ outcome, status, retryAfterS, milliseconds }: AttemptRecord): Sighting | undefined {
-  if (outcome === 'silence') return { kind: 'silence' };
-  if (outcome === 'transport_error') return { kind: 'transport_error' };
-  if (outcome !== 'answer' || status === undefined) return undefined;
-  return { kind: 'answer', status, milliseconds, retryAfterS };
-}
 
 function failNoLogger(): never {
   throw new TypeError('no logger');
