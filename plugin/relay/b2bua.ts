@@ -35,6 +35,8 @@ export interface B2buaOptions extends FlowChoice {
 /** An INVITE may ring this long (timer C and some). */
 const INVITE_MS = 300_000;
 const SUBSCRIBE_MS = 32_000;
+/** Requests of the caller kept until both legs are bridged. */
+const MOST_HELD = 32;
 
 interface Answered {
   readonly status: number;
@@ -73,6 +75,10 @@ class BridgedCall {
   private readonly answers: Answered[] = [];
   private current: Opening | undefined;
   private readonly kind: 'INVITE' | 'SUBSCRIBE';
+  /** Our 2xx is with the caller's server; until that says so, the legs are not bridged. */
+  private accepting = false;
+  /** What the caller sent on getting our 2xx, before we knew that it was sent: its ACK, a hang-up, a hold. */
+  private readonly held: InboundRequest[] = [];
 
   constructor(
     private readonly request: InboundRequest,
@@ -192,6 +198,11 @@ class BridgedCall {
     const failed = (error: unknown): void => {
       this.dependencies.log.info({ err: error, callId: message.callId }, 'early request not answered');
     };
+    if (this.accepting && message.method !== 'PRACK') {
+      if (this.held.length < MOST_HELD) this.held.push(inner);
+      else link.drop(inner);
+      return;
+    }
     if (message.method === 'ACK') return;
     if (message.method !== 'PRACK') {
       link.respond(inner, { status: 500, headers: [['Retry-After', '2']] }).catch(failed);
@@ -230,11 +241,13 @@ class BridgedCall {
           body: message.body,
         },
       );
+      this.accepting = true;
       const near = await this.caller.respondInDialog(this.request, response);
       this.bridge(near, far, lateOffer);
       return { kind: 'answered', answer: { status, message, target }, attempts: this.attempts };
     } catch (error) {
       release();
+      for (const inner of this.held.splice(0)) inner.link.drop(inner);
       if (this.wasCancelled()) return { kind: 'cancelled', attempts: this.attempts };
       this.dependencies.log.info({ err: error, callId: this.request.message.callId }, '2xx not delivered');
       return { kind: 'lost', reason: 'the answer could not be delivered', attempts: this.attempts };
@@ -261,7 +274,7 @@ class BridgedCall {
     });
     this.bridges.add(bridge);
     if (lateOffer) bridge.acknowledgeBy(near, far);
-    bridge.start();
+    bridge.start(this.held.splice(0));
     log.info({ callId: near.callId, farCallId: far.callId, kind: this.kind }, 'bridge up');
   }
 

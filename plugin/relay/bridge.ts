@@ -30,8 +30,11 @@ export class Bridge {
     parts.ids.add(parts.a, parts.b);
   }
 
-  /** From here on requests cross. To be called synchronously after both legs exist: the first may be there already. */
-  start(): void {
+  /**
+   * From here on requests cross. To be called synchronously after both legs exist: the first may be there already.
+   * `held`: those of `a` that came before.
+   */
+  start(held: readonly InboundRequest[] = []): void {
     const { a, b } = this.parts;
     a.onLost((reason) => {
       this.hangUp(b, reason);
@@ -39,6 +42,7 @@ export class Bridge {
     b.onLost((reason) => {
       this.hangUp(a, reason);
     });
+    for (const request of held) this.cross(request, a, b);
     a.onRequest((request) => {
       this.cross(request, a, b);
     });

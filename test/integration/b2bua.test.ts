@@ -149,6 +149,36 @@ describe('a call relayed as two dialogs', () => {
     expect(lab.link.dialogs).toBe(0);
   });
 
+  it('takes a hang-up that comes right behind the 200, though the caller heard ringing before', async () => {
+    const site = await lab.site(({ message }) =>
+      message.method === 'INVITE' ? [{ status: 180 }, { status: 200, ...sdp }] : { status: 200 },
+    );
+    relayTo([site]);
+    // A server may tell that our 200 left only after the ACK and the BYE have come; this one always does.
+    const respond = lab.link.respondInDialog.bind(lab.link);
+    const late = jest.spyOn(lab.link, 'respondInDialog').mockImplementation(async (...given) => {
+      const leg = await respond(...given);
+      await pause(20);
+      return leg;
+    });
+    try {
+      for (let round = 1; round <= 3; round += 1) {
+        const device = await lab.device();
+        const invite = await device.request({ method: 'INVITE', ...sdp });
+        const answer = await invite.answer(200);
+        const [, bye] = await Promise.all([
+          device.ack(invite, answer),
+          device.inDialog('BYE', invite, answer, 2),
+        ]);
+        expect((await bye.final()).message.status).toBe(200);
+        for (let i = 0; i < 50 && site.count('BYE') < round; i++) await pause(20);
+        expect(site.count('BYE')).toBe(round);
+      }
+    } finally {
+      late.mockRestore();
+    }
+  });
+
   it('carries what happens inside the dialog both ways, with the answers', async () => {
     const call = await establish(({ message }) => {
       if (message.method === 'INFO') return { status: 415, headers: [['Accept', 'x/y']] };
