@@ -121,7 +121,7 @@ export function wrapSrf(
       next();
       return;
     }
-    const request = link.read(known.socket, known.frame);
+    const request = link.requests.read(known.socket, known.frame);
     if (request === undefined) {
       res.finished = true;
       return;

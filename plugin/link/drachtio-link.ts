@@ -1,14 +1,11 @@
 import type { Socket } from 'node:net';
 import { DsbcError } from '../errors';
-import { reasonPhrase } from '../message/build';
 import { parseMessage } from '../message/parse';
-import type { SipMessage } from '../message/sip-message';
 import type { MonotonicClock } from '../telemetry/clock';
 import type { Logger } from '../telemetry/logger';
 import { readCapabilities } from './capabilities';
 import { ClientOpening } from './client-opening';
 import { CommandChannel } from './command-channel';
-import { proxyCommand, sipCommand } from './command-text';
 import {
   readFrame,
   readHostports,
@@ -16,23 +13,19 @@ import {
   type ReplyFrame,
   type SipFrame,
 } from './control-message';
-import { formsDialog, hasHostlessContact } from './hostless-contact';
 import { Leg } from './leg';
 import { LegTable } from './leg-table';
 import type { LibrarySide } from './library';
 import type { LinkTimes } from './link-times';
 import { Listeners } from './listeners';
 import { Heartbeat } from './heartbeat';
-import { Inbound, InboundTable } from './inbound-request';
-import { dropOrder, proxyOrders, withoutOrders } from './orders';
+import { type Inbound, InboundTable } from './inbound-request';
 import { ownRequestText, runOwnRequest } from './own-request';
-import { ProxiedRequest } from './proxied-request';
 import type { DialogLink, Opening, OpeningRequest, SipDialog } from './sip-dialog';
 import {
   DRACHTIO_CAPABILITIES,
   type ClientOutcome,
   type ClientRequest,
-  type HeaderLine,
   type InboundRequest,
   type LinkCapabilities,
   type LinkLoad,
@@ -42,8 +35,8 @@ import {
   type ResponseSpec,
   type TransportAddress,
 } from './sip-link';
+import { methodOf, ServerRequests } from './server-requests';
 import type { WireProtocol } from './srf';
-
 import { WireGuard } from './wire-guard';
 
 const SWEEP_INTERVAL_MS = 5000;
@@ -61,6 +54,7 @@ export class DrachtioLink implements DialogLink {
   private handler: ((request: InboundRequest) => void | Promise<void>) | undefined;
   private socket: Socket | undefined;
   private heartbeat: Heartbeat | undefined;
+  readonly requests: ServerRequests;
   private readonly sweepTimer: NodeJS.Timeout;
 
   constructor(
@@ -73,6 +67,15 @@ export class DrachtioLink implements DialogLink {
     this.channel = new CommandChannel(name, times.requestTimeoutMs, log);
     this.stateListeners = new Listeners(log);
     this.flowListeners = new Listeners(log);
+    this.requests = new ServerRequests({
+      link: this,
+      channel: this.channel,
+      table: this.inbound,
+      library,
+      capabilities: () => this.capabilities,
+      now,
+      log,
+    });
     this.sweepTimer = setInterval(() => {
       this.sweep();
     }, SWEEP_INTERVAL_MS);
@@ -141,11 +144,23 @@ export class DrachtioLink implements DialogLink {
     });
   }
 
+  proxy(request: InboundRequest, options: ProxyOptions): Promise<ProxyOutcome> {
+    return this.requests.proxy(request, options);
+  }
+
+  async respond(request: InboundRequest, response: ResponseSpec): Promise<void> {
+    await this.requests.give(request, response);
+  }
+
+  drop(request: InboundRequest): void {
+    this.requests.drop(request);
+  }
+
   async respondInDialog(request: InboundRequest, response: ResponseSpec): Promise<SipDialog> {
-    const entry = this.entryOf(request);
+    const entry = this.requests.entryOf(request);
     let leg: Leg | undefined;
     // At once, not after a promise: the ACK or a BYE may be in the next frame already.
-    await this.give(request, response, (reply) => {
+    await this.requests.give(request, response, (reply) => {
       const id = reply.tokens[7] ?? '';
       if (entry === undefined || id === '') return;
       leg = this.leg(id, entry.socket);
@@ -159,95 +174,6 @@ export class DrachtioLink implements DialogLink {
       });
     }
     return leg;
-  }
-
-  async proxy(request: InboundRequest, options: ProxyOptions): Promise<ProxyOutcome> {
-    const text = proxyCommand(request.id, request.message.method, {
-      ...options,
-      headers: [...withoutOrders(options.headers ?? []), ...proxyOrders(options, this.capabilities)],
-    });
-    const entry = this.entryOf(request);
-    if (entry?.cancelled === true || request.cancelled) return { kind: 'cancelled' };
-    if (entry === undefined) return { kind: 'refused', reason: 'the request is over' };
-    if (entry.settled) return { kind: 'refused', reason: 'the request was answered or proxied before' };
-    const { guard } = this.channel;
-    if (guard === undefined) return { kind: 'link_lost' };
-    entry.settled = true;
-    entry.proxied = true;
-    this.library.forget(entry, 'proxied');
-    return new Promise((resolve) => {
-      const commandId = guard.send(entry.socket, text);
-      const proxied = new ProxiedRequest(
-        options.onAnswer,
-        (outcome) => {
-          this.inbound.remove(entry);
-          resolve(outcome);
-        },
-        () => entry.cancelled,
-      );
-      this.channel.pending.add(commandId, entry.socket, options.deadlineMs, proxied);
-    });
-  }
-
-  async respond(request: InboundRequest, response: ResponseSpec): Promise<void> {
-    await this.give(request, response);
-  }
-
-  /** Gives an answer; `replied` is called with the server's reply as it comes. */
-  private async give(
-    request: InboundRequest,
-    response: ResponseSpec,
-    replied?: (reply: ReplyFrame) => void,
-  ): Promise<void> {
-    const reason = response.reason ?? reasonPhrase(response.status);
-
-    if (/[\r\n\u0000]/.test(reason)) {
-      throw new DsbcError('DSBC_HEADER_UNSAFE', 'the reason phrase would carry a line end');
-    }
-    const entry = this.entryOf(request);
-    const headers = withoutOrders(response.headers ?? []);
-    const text = sipCommand({
-      transactionId: entry?.serverId ?? request.id,
-      startLine: `SIP/2.0 ${response.status} ${reason}`,
-      headers: entry?.isEarlyUpdate === true ? [...headers, cseqLine(entry)] : headers,
-      body: response.body ?? '',
-    });
-    if (entry === undefined || entry.settled) {
-      throw new DsbcError('DSBC_LINK_REFUSED', 'the request is over', {
-        details: { link: this.name, status: response.status, cancelled: request.cancelled },
-      });
-    }
-    this.channel.assertFits(text, this.capabilities);
-    if (response.status >= 200) {
-      this.inbound.remove(entry);
-      this.library.forget(entry, 'answered');
-      if (response.status >= 300 && entry.dialogId === '') entry.leg?.forget();
-    } else {
-      entry.inProgress = true;
-    }
-    if (this.answerKills(entry.message)) {
-      this.log.warn(
-        { callId: entry.message.callId, status: response.status },
-        'left unanswered: its Contact has no host, and an answer would end the SIP server',
-      );
-      return;
-    }
-    await this.channel.command(entry.socket, text, replied);
-  }
-
-  drop(request: InboundRequest): void {
-    const entry = this.entryOf(request);
-    if (entry === undefined || entry.settled) return;
-    this.inbound.remove(entry);
-    this.library.forget(entry, 'dropped');
-    if (!this.capabilities.dropRequests) return;
-    const text = sipCommand({
-      transactionId: request.id,
-      startLine: 'SIP/2.0 480 Dropped',
-      headers: [dropOrder],
-      body: '',
-    });
-    this.channel.sendAndForget(entry.socket, text);
   }
 
   onRequest(handler: (request: InboundRequest) => void | Promise<void>): void {
@@ -267,8 +193,8 @@ export class DrachtioLink implements DialogLink {
     clearInterval(this.sweepTimer);
     const socket = this.socket;
     this.channel.guard?.close();
-    if (socket) this.onDown(socket);
     this.setState('closed');
+    if (socket) this.onDown(socket);
     // Lets the sockets' own close events pass, so that nothing of the link runs after this.
     await new Promise((resolve) => setImmediate(resolve));
   }
@@ -277,12 +203,12 @@ export class DrachtioLink implements DialogLink {
   deliver(request: Inbound): void {
     this.inbound.add(request);
     if (this.handler === undefined) {
-      this.answerForOurselves(request, 503);
+      this.requests.giveUnasked(request, 503);
       return;
     }
     const failed = (error: unknown): void => {
       this.log.error({ err: error, callId: request.message.callId }, 'the request handler failed');
-      this.answerForOurselves(request, 500);
+      this.requests.giveUnasked(request, 500);
     };
     try {
       const running = this.handler(request);
@@ -290,34 +216,6 @@ export class DrachtioLink implements DialogLink {
     } catch (error) {
       failed(error);
     }
-  }
-
-  /** Builds the link's view of a request, or answers 400 when its bytes can't be read. */
-  read(socket: Socket, frame: SipFrame): Inbound | undefined {
-    const parsed = parseMessage(frame.bytes);
-    if (parsed.ok) {
-      return new Inbound(
-        frame.transactionId,
-        this,
-        parsed.message,
-        frame.from,
-        frame.receivedOn ?? { address: '', port: 5060 },
-        socket,
-        this.now(),
-        frame.dialogId,
-      );
-    }
-    this.log.info({ source: frame.from, reason: parsed.reason }, 'a request that cannot be read');
-    const method = methodOf(frame.bytes);
-    const mayAnswer =
-      method !== 'ACK' &&
-      (!formsDialog(method) || (parsed.message !== undefined && !this.answerKills(parsed.message)));
-    if (mayAnswer) {
-      const startLine = `SIP/2.0 400 Bad Request (${parsed.reason.replace(/[\r\n]/g, ' ')})`;
-      const text = sipCommand({ transactionId: frame.transactionId, startLine, headers: [], body: '' });
-      this.channel.sendAndForget(socket, text);
-    }
-    return undefined;
   }
 
   private onFrame(socket: Socket, raw: Buffer): void {
@@ -355,7 +253,7 @@ export class DrachtioLink implements DialogLink {
     }
     this.addresses = readHostports(frame.tokens[0] ?? '');
     this.capabilities = readCapabilities(frame.tokens[3]);
-    this.log.info({ link: this.name, server: frame.tokens[1], addresses: frame.tokens[0] }, 'link up');
+    this.log.info({ server: frame.tokens[1], addresses: frame.tokens[0] }, 'link up');
     this.onUp(socket);
   }
 
@@ -383,7 +281,7 @@ export class DrachtioLink implements DialogLink {
       return;
     }
     if (this.legs.hasEnded(frame.dialogId)) {
-      this.answerForEnded(socket, frame, method);
+      this.requests.refuseEnded(socket, frame, method);
       return;
     }
     if (this.library.shared || this.library.ownsDialog(socket, frame.dialogId)) {
@@ -392,26 +290,19 @@ export class DrachtioLink implements DialogLink {
     }
     // An ACK or a PRACK that belongs to no dialog of ours can't be answered.
     if (method === 'ACK') return;
-    const request = this.read(socket, frame);
+    const request = this.requests.read(socket, frame);
     if (request) this.deliver(request);
   }
 
   private onLegRequest(socket: Socket, frame: SipFrame, leg: Leg, method: string): void {
     const invite = this.inbound.get(frame.transactionId);
-    const request = this.read(socket, frame);
+    const request = this.requests.read(socket, frame);
     if (request === undefined) return;
     // Before the final answer the server gives an UPDATE the transaction id of its INVITE.
     if (method === 'UPDATE' && invite !== undefined) request.becomeEarlyUpdate();
     if (method === 'ACK') request.settled = true;
     else this.inbound.add(request);
     this.protect(() => leg.deliver(request));
-  }
-
-  /** What crosses our own BYE on the wire: another BYE is fine, anything else comes too late. */
-  private answerForEnded(socket: Socket, { transactionId }: SipFrame, method: string): void {
-    if (method === 'ACK' || transactionId === '') return;
-    const startLine = method === 'BYE' ? 'SIP/2.0 200 OK' : 'SIP/2.0 481 Call/Transaction Does Not Exist';
-    this.channel.sendAndForget(socket, sipCommand({ transactionId, startLine, headers: [], body: '' }));
   }
 
   private leg(id: string, socket: Socket): Leg {
@@ -477,28 +368,9 @@ export class DrachtioLink implements DialogLink {
     this.heartbeat?.stop();
     this.heartbeat = undefined;
     if (this.state !== 'closed') {
-      this.log.warn({ link: this.name }, 'link lost');
+      this.log.warn({}, 'link lost');
       this.setState('lost');
     }
-  }
-
-  /** A final answer nobody waits for. */
-  private answerForOurselves(request: Inbound, status: number): void {
-    if (request.settled || request.cancelled) return;
-    this.respond(request, { status }).catch((error: unknown) => {
-      this.log.warn({ err: error, callId: request.message.callId, status }, 'an answer could not be given');
-    });
-  }
-
-  private answerKills(message: SipMessage): boolean {
-    return (
-      !this.capabilities.hostlessContactSafe && formsDialog(message.method) && hasHostlessContact(message)
-    );
-  }
-
-  private entryOf(request: InboundRequest): Inbound | undefined {
-    const entry = this.inbound.get(request.id);
-    return entry === request ? entry : undefined;
   }
 
   private sweep(): void {
@@ -530,11 +402,3 @@ const lostOpening = (): Opening => ({
   cancel: () => undefined,
   abandon: () => undefined,
 });
-
-/** The server tells the answer to an early UPDATE from that to its INVITE by CSeq. */
-const cseqLine = (entry: Inbound): HeaderLine => ['CSeq', entry.message.get('cseq') ?? ''];
-
-/** The first word of a message: a method, or `SIP/2.0`. */
-export function methodOf(bytes: Buffer): string {
-  return /^[^ \r\n]*/.exec(bytes.toString('latin1', 0, 40))?.[0] ?? '';
-}
