@@ -64,7 +64,10 @@ export function formatPath(path: Path): string {
 }
 
 function unknownKey(path: Path, key: string): string {
-  const known = knownKeys(path);
+  const all = knownKeys(path);
+  const known = all.filter((name) => name !== key);
+  if (known.length < all.length)
+    return `one of the keys ${known.join(', ')} ("${key}" goes with another kind of this entry)`;
   const near = known.find((name) => distance(name, key) <= 2);
   const hint = near === undefined ? '' : ` (did you mean "${near}"?)`;
   return `one of the keys ${known.join(', ')}${hint}`;

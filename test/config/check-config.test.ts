@@ -39,6 +39,16 @@ describe('checkConfig', () => {
       (c) => ({ ...c, default_sytem: 'x' }),
       'default_sytem: expected one of the keys instance, domains',
     ],
+    [
+      'a key of the other kind of SIP server',
+      (c) => ({
+        ...c,
+        sip_servers: [
+          { name: 'main', server: 'embedded', entry: { address: '127.0.0.1' }, control: { secret: 'x' } },
+        ],
+      }),
+      'sip_servers[0].control: expected one of the keys name, server, entry ("control" goes with another kind',
+    ],
     ['a near miss of a key', (c) => ({ ...c, default_sytem: 'x' }), 'did you mean "default_system"?'],
     [
       'no SIP server',
