@@ -224,6 +224,7 @@ export class Pipeline {
       server: link.capabilities,
       behindNat: call.source.role !== 'site' && detectNat(message, source) !== undefined,
       flow: flowFact(request, this.#parts.tokens(), isOwn),
+      registeredAs: () => this.#parts.lessons.registeredOver(request),
       reservedHeaders: [config.nat.header.toLowerCase()],
     });
   }

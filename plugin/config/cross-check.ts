@@ -106,10 +106,6 @@ function checkParties(config: Structure, report: Report): void {
     config.peers.map((peer) => peer.name),
     (index, value) => report(['peers', index, 'name'], 'a name that no other peer has', value),
   );
-  config.peers.forEach((peer, index) => {
-    if (peer.nets.length === 0 && peer.tls_names.length === 0)
-      report(['peers', index], 'at least one of `nets` and `tls_names`', 'neither');
-  });
   duplicates(
     config.outbound.allow.map((rule) => rule.host.toLowerCase()),
     (index, value) => report(['outbound', 'allow', index, 'host'], 'a host that no other rule has', value),

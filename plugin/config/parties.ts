@@ -1,13 +1,12 @@
 import { z } from 'zod';
 import { isHost, isHostName } from './address';
-import { count, host, name, net } from './values';
+import { count, name, net } from './values';
 
 const digits = z.string().regex(/^[+0-9*#A-Za-z]{0,32}$/, 'at most 32 digits, "+", "*", "#" or letters');
 
 const peer = z.strictObject({
   name: name.describe('Name in logs, metrics and API.'),
-  nets: z.array(net).default([]).describe('Source networks that are this peer.'),
-  tls_names: z.array(host).default([]).describe('Names in its TLS certificate that are this peer.'),
+  nets: z.array(net).min(1, 'at least one network').describe('Source networks that are this peer, over any transport: SIP servers do not tell the names in TLS certificates.'),
   trust_identity: z
     .boolean()
     .default(false)

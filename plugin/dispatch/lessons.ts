@@ -5,7 +5,7 @@ import type { Challenges } from '../routing/challenges';
 import { readDigest } from '../routing/digest';
 import type { RecentSites } from '../routing/recent-sites';
 import type { Logger } from '../telemetry/logger';
-import { learnBinding } from './flows';
+import { flowOf, learnBinding } from './flows';
 import type { CarriedDecision } from './order';
 
 export interface LessonsParts {
@@ -31,6 +31,11 @@ export class Lessons {
     } catch (error) {
       this.#parts.log.error({ callId: request.message.callId, err: error }, 'could not learn from an answer');
     }
+  }
+
+  /** The account that is registered over the flow a request came by, if it is exactly one. */
+  registeredOver(request: InboundRequest): string | undefined {
+    return this.#parts.bindings.userOf(flowOf(request));
   }
 
   #ofSite(

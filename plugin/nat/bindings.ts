@@ -167,6 +167,21 @@ export class BindingTable {
     return entry.lines.length > 0;
   }
 
+  /**
+   * The user part of the one address of record that is registered over a flow; undefined if there is none, or several
+   * (an office phone with many lines), since then the flow alone says nothing of who is calling.
+   */
+  userOf(flow: Flow): string | undefined {
+    const now = this.#seconds();
+    let aor: string | undefined;
+    for (const line of this.#flows.get(keyOf(flow))?.lines ?? []) {
+      if (line.expiresAt <= now) continue;
+      if (aor !== undefined && aor !== line.aor) return undefined;
+      aor = line.aor;
+    }
+    return aor?.slice(0, aor.includes('@') ? aor.lastIndexOf('@') : undefined);
+  }
+
   /** Drops all bindings of a flow whose connection has closed; returns how many. */
   dropFlow(flow: Flow): number {
     const entry = this.#flows.get(keyOf(flow));

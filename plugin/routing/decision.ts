@@ -173,6 +173,6 @@ export interface RequestFacts {
   /** The sender is behind NAT, by its Via, Contact and packet source. */
   readonly behindNat: boolean;
   readonly flow: FlowFact | undefined;
-  /** The account that registered over this very flow, if known: it names a trunk that sends any From. */
-  readonly registeredAs: string | undefined;
+  /** The account registered over this very flow: it names a trunk that sends any From. Asked for only when needed. */
+  readonly registeredAs: (() => string | undefined) | undefined;
 }

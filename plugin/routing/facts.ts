@@ -15,7 +15,8 @@ export interface Arrival {
   readonly server: ServerAbilities;
   readonly behindNat: boolean;
   readonly flow?: FlowFact | undefined;
-  readonly registeredAs?: string | undefined;
+  /** The account registered over the flow that the request came by, if that is exactly one; asked for only when needed. */
+  readonly registeredAs?: (() => string | undefined) | undefined;
   /** Further headers that only sites may send, by long lower-case name. */
   readonly reservedHeaders?: readonly string[];
 }

@@ -92,7 +92,9 @@ export function callerKeys(facts: RequestFacts, called?: () => string | undefine
       keys.account(keyUser(facts.preferredIdentity), 'the P-Preferred-Identity user');
       const contactUser = facts.contact?.user;
       if (contactUser !== undefined) keys.account(normaliseUser(contactUser, false), 'the Contact user');
-      keys.account(facts.registeredAs, 'the account registered over this flow');
+      const registered = facts.registeredAs?.();
+      if (registered !== undefined)
+        keys.account(normaliseUser(registered, false), 'the account registered over this flow');
     },
     ...(called === undefined ? [] : [(keys: KeyList) => addCalled(keys, called(), true)]),
   ]);

@@ -142,8 +142,8 @@ describe('checkConfig', () => {
     ],
     [
       'a peer nobody can recognise',
-      (c) => ({ ...c, peers: [{ name: 'v' }] }),
-      'peers[0]: expected at least one of `nets` and `tls_names`',
+      (c) => ({ ...c, peers: [{ name: 'v', nets: [] }] }),
+      'peers[0].nets: expected at least one network',
     ],
     [
       'two peers of one name',

@@ -632,7 +632,7 @@ export const CALL_FLOWS: readonly CallFlow[] = [
       from: '<sip:+12125550000@pbx.local>;tag=a',
       headers: ['Contact: <sip:203.0.113.7>'],
     },
-    arrival: { registeredAs: 'trunk' },
+    arrival: { registeredAs: () => 'trunk' },
     expected: { kind: 'dispatch', system: 'source', key: 'account trunk' },
   },
   {
