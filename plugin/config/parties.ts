@@ -6,7 +6,12 @@ const digits = z.string().regex(/^[+0-9*#A-Za-z]{0,32}$/, 'at most 32 digits, "+
 
 const peer = z.strictObject({
   name: name.describe('Name in logs, metrics and API.'),
-  nets: z.array(net).min(1, 'at least one network').describe('Source networks that are this peer, over any transport: SIP servers do not tell the names in TLS certificates.'),
+  nets: z
+    .array(net)
+    .min(1, 'at least one network')
+    .describe(
+      'Source networks that are this peer, over any transport: SIP servers do not tell the names in TLS certificates.',
+    ),
   trust_identity: z
     .boolean()
     .default(false)

@@ -12,6 +12,7 @@ const NAMES: Readonly<Record<string, keyof LinkCapabilities>> = {
   drop: 'dropRequests',
   entry: 'entrySelection',
   existing_flow: 'existingFlow',
+  request_uri: 'proxiedRequestUri',
 };
 
 /** Reads the token `dsbc-embedded;caps=a,b`; without it the server is taken for a drachtio-server. */

@@ -32,6 +32,9 @@ export function proxyOrders(options: ProxyOptions, can: LinkCapabilities): Heade
   if (options.removeHeaders && options.removeHeaders.length > 0 && can.removeHeaders) {
     orders.push(['X-Dsbc-Remove', options.removeHeaders.join(', ')]);
   }
+  if (options.requestUri !== undefined && can.proxiedRequestUri) {
+    orders.push(['X-Dsbc-Request-Uri', options.requestUri]);
+  }
   return orders;
 }
 

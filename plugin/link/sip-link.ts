@@ -33,6 +33,8 @@ export interface LinkCapabilities {
   readonly entrySelection: boolean;
   /** A request can be bound to a stream connection that is open now (`existingFlow`). */
   readonly existingFlow: boolean;
+  /** `proxy` can be given the Request-URI that goes out (`requestUri`). */
+  readonly proxiedRequestUri: boolean;
   /** A body with a NUL byte reaches the far side whole (drachtio-server cuts it there in own transactions). */
   readonly binaryBodies: boolean;
 }
@@ -49,6 +51,7 @@ export const DRACHTIO_CAPABILITIES: LinkCapabilities = Object.freeze({
   removeHeaders: false,
   entrySelection: false,
   existingFlow: false,
+  proxiedRequestUri: false,
   binaryBodies: false,
 });
 
@@ -140,6 +143,8 @@ export interface ProxyOptions extends FlowChoice {
   readonly headers?: readonly HeaderLine[];
   /** Names of headers to take out first (`removeHeaders`). */
   readonly removeHeaders?: readonly string[];
+  /** The Request-URI that goes out; only where `proxiedRequestUri` is a capability. */
+  readonly requestUri?: string;
   /** The statuses that try the next target, time-outs as 408 and transport failures as 503 (`failoverByStatus`). */
   readonly failoverStatuses?: readonly number[];
   /** Milliseconds without any answer until the next target (INVITE only). */

@@ -8,6 +8,7 @@ import { LegIds } from './leg-ids';
 import {
   FAILOVER_STATUSES,
   retryAfterSeconds,
+  unreachable,
   withRetryAfter,
   type AttemptRecord,
   type FailoverLimits,
@@ -280,7 +281,8 @@ class BridgedCall {
 
   private async refuse(): Promise<RelayResult> {
     const best = bestAnswer(this.answers, this.kind === 'INVITE');
-    const answer: RelayedAnswer = best ?? { status: 503 };
+    const own = unreachable(this.options.existingFlow, this.attempts);
+    const answer: RelayedAnswer = best ?? { status: own.status };
     const response: ResponseSpec = best
       ? {
           status: best.status,
@@ -288,7 +290,7 @@ class BridgedCall {
           headers: answerHeaders(best.message, this.caller.capabilities),
           body: best.message.body,
         }
-      : { status: 503 };
+      : own;
     try {
       const changed = await this.changed(answer, withRetryAfter(response));
       if (this.request.cancelled) return { kind: 'cancelled', attempts: this.attempts };

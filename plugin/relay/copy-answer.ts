@@ -1,7 +1,13 @@
 import type { HeaderLine, LinkCapabilities, ResponseSpec } from '../link/sip-link';
 import { param, splitList } from '../message/name-addr';
 import type { SipMessage } from '../message/sip-message';
-import { hidesContactOf2xx, isMistaken, mustBeJoined, startsSessionTimer } from './server-traps';
+import {
+  contactLines,
+  hidesContactOf2xx,
+  isMistaken,
+  mustBeJoined,
+  startsSessionTimer,
+} from './server-traps';
 
 /** Headers that belong to the server's own transaction with the caller. */
 const HOP_HEADERS = new Set(['via', 'from', 'to', 'call-id', 'cseq', 'content-length']);
@@ -26,6 +32,8 @@ export function copyAnswer(method: string, answer: SipMessage, can: LinkCapabili
       continue;
     } else if (mustBeJoined(key) && !can.exactHeaders) {
       joined.set(key, [...(joined.get(key) ?? []), header.value]);
+    } else if (key === 'contact' && answer.status >= 300) {
+      headers.push(...contactLines(header, can));
     } else {
       headers.push([header.name, header.value]);
     }

@@ -7,6 +7,7 @@ import type { InProgress } from './in-progress';
 import {
   FAILOVER_STATUSES,
   retryAfterSeconds,
+  unreachable,
   withRetryAfter,
   type AttemptRecord,
   type FailoverLimits,
@@ -144,7 +145,8 @@ class Forwarding {
     if (this.attempts.some(({ outcome }) => outcome === 'link_lost')) {
       return { kind: 'lost', reason: 'the link to the SIP server was lost', attempts: this.attempts };
     }
-    return this.answer({ status: 503 }, withRetryAfter({ status: 503 }));
+    const own = unreachable(this.options.existingFlow, this.attempts);
+    return this.answer({ status: own.status }, own);
   }
 
   private async answer(answer: RelayedAnswer, response: ResponseSpec): Promise<RelayResult> {

@@ -3,7 +3,7 @@ import { headerKey } from '../message/header-name';
 import { param } from '../message/name-addr';
 import type { SipMessage } from '../message/sip-message';
 import type { HeaderPolicy } from './relay';
-import { givenName, isMistaken, startsSessionTimer } from './server-traps';
+import { contactLines, givenName, isMistaken, startsSessionTimer } from './server-traps';
 
 /** Headers that belong to one leg and mean nothing on the other. */
 const LEG_OWNED = new Set([
@@ -52,7 +52,9 @@ export function inDialogHeaders(message: SipMessage, can: LinkCapabilities): Hea
 /** The headers of an answer; a Contact goes over only where it is an alternative (3xx) or a reason, not a target. */
 export function answerHeaders(message: SipMessage, can: LinkCapabilities): HeaderLine[] {
   const lines = endToEnd(message, can, new Set()).filter(([name]) => !startsSessionTimer(name, can));
-  if (message.status >= 300) for (const value of message.getAll('contact')) lines.push(['Contact', value]);
+  if (message.status < 300) return lines;
+  for (const header of message.headers)
+    if (header.key === 'contact') lines.push(...contactLines(header, can));
   return lines;
 }
 

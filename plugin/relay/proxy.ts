@@ -25,7 +25,10 @@ import {
 } from './relay';
 
 export interface ProxyRelayOptions extends FlowChoice {
-  /** The Request-URI asked for; its user goes into the destinations. */
+  /**
+   * The Request-URI asked for. A server that can't be told it keeps the one it got; one that names the server itself it
+   * replaces by the destination, so the user goes into that.
+   */
   readonly requestUri: string;
   readonly targets: readonly RelayTarget[];
   readonly limits: FailoverLimits;
@@ -115,6 +118,7 @@ export class ProxyRelay {
     const outcome = await link.proxy(request, {
       targets: targets.map(({ uri }) => ({ uri: destinationUri(uri, requestUri) })),
       recordRoute: options.onPath,
+      requestUri,
       ...(options.recordRouteUser === undefined ? {} : { recordRouteUser: options.recordRouteUser }),
       ...(options.headers?.add === undefined ? {} : { headers: options.headers.add }),
       ...(options.headers?.remove === undefined ? {} : { removeHeaders: options.headers.remove }),

@@ -90,6 +90,18 @@ export function withRetryAfter(response: ResponseSpec): ResponseSpec {
   return { ...response, headers: [...headers, ['Retry-After', String(UNREACHABLE_RETRY_AFTER_S)]] };
 }
 
+/**
+ * What the caller hears when no target gave an answer: 430 where the only way was a connection that is closed (RFC 5626
+ * §5.3), so that a registrar forgets that binding; else 503.
+ */
+export function unreachable(
+  existingFlow: boolean | undefined,
+  attempts: readonly AttemptRecord[],
+): ResponseSpec {
+  const isGone = existingFlow === true && attempts.every(({ outcome }) => outcome === 'transport_error');
+  return isGone ? { status: 430 } : withRetryAfter({ status: 503 });
+}
+
 /** Reads a Retry-After (RFC 3261 §20.33): seconds, whatever comment or parameters follow. */
 export function retryAfterSeconds(message: SipMessage): number | undefined {
   const digits = /^(\d{1,9})/.exec(message.get('retry-after') ?? '')?.[1];

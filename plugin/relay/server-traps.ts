@@ -2,6 +2,7 @@ import { formsDialog, hasHostlessContact } from '../link/hostless-contact';
 import { MAX_COMMAND_BYTES } from '../link/send-gate';
 import type { LinkCapabilities } from '../link/sip-link';
 import { headerKey } from '../message/header-name';
+import { splitList } from '../message/name-addr';
 import type { Header, SipMessage } from '../message/sip-message';
 import { parseUri } from '../message/uri';
 
@@ -127,6 +128,12 @@ export function givenName(header: Header, can: LinkCapabilities): string {
 
 function longName(key: string): string {
   return key.replace(/(^|-)[a-z]/g, (letter) => letter.toUpperCase());
+}
+
+/** The Contacts of a redirection, a line each: of several in one line the server sends the first alone. */
+export function contactLines({ name, value }: Header, can: LinkCapabilities): (readonly [string, string])[] {
+  if (can.exactHeaders) return [[name, value]];
+  return splitList(value).map((one) => [name, one]);
 }
 
 /**

@@ -131,6 +131,7 @@ export interface ServerAbilities {
   readonly exactHeaders: boolean;
   readonly hostlessContactSafe: boolean;
   readonly removeHeaders: boolean;
+  readonly proxiedRequestUri: boolean;
 }
 
 /** One Route value, read. */

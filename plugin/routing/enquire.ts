@@ -134,7 +134,7 @@ function question(
     ours,
     calledUser,
     routes,
-    strip: mayName(source) ? NOTHING : facts.identityHeaders,
+    strip: stripped(facts, source, routes),
   });
   const refuse = (because: string): Enquiry => decided(source, answer(steps, 404, 'Not Found', because));
   const isRegister = method === 'REGISTER';
@@ -161,6 +161,12 @@ function question(
 /** Whether this source may assert identities: sites, and peers that the configuration trusts. */
 const mayName = (source: Source): boolean =>
   source.role === 'site' || (source.role === 'peer' && source.peer.trust_identity === true);
+
+/** Identity headers that the source may not say; and Routes behind ours, since where a system's request goes is ours to say. */
+function stripped(facts: RequestFacts, source: Source, routes: readonly RouteFact[]): readonly string[] {
+  const identity = mayName(source) ? NOTHING : facts.identityHeaders;
+  return routes.length === 0 ? identity : [...identity, 'route'];
+}
 
 const decided = (source: Source, decision: Decision): Enquiry => ({ kind: 'decided', decision, source });
 

@@ -1,5 +1,5 @@
 import { answer } from './admit';
-import type { Decision } from './decision';
+import type { AnswerHeader, Decision } from './decision';
 import { refuse, unavailable, type Deciding } from './deciding';
 import { outboundPolicy } from './policy';
 import { chooseRelay } from './relay-choice';
@@ -30,11 +30,13 @@ function redirect(deciding: Deciding, systemName: string): Decision {
   if (result.kind === 'none') return noPlan(deciding, systemName, result.why);
   const asked = askedOf(question.facts.target, question.calledUser);
   // The caller tries them in the order of q (RFC 3261 §8.1.3.4).
-  const contacts = result.plan.map(
-    (destination, i) => `<${contactAt(destination, asked)}>;q=${Math.max(0.1, 1 - i / 10).toFixed(1)}`,
-  );
+  // A line each: of a list in one line drachtio-server sends the first alone.
+  const contacts = result.plan.map((destination, i): AnswerHeader => {
+    const q = Math.max(0.1, 1 - i / 10).toFixed(1);
+    return ['Contact', `<${contactAt(destination, asked)}>;q=${q}`];
+  });
   return refuse(deciding, 302, 'Moved Temporarily', `calls to system ${systemName} go direct`, {
-    headers: [['Contact', contacts.join(', ')]],
+    headers: contacts,
     system: systemName,
   });
 }

@@ -16,6 +16,8 @@ export interface RelayContext {
   /** An endpoint of this dialog can't be reached by its Contact alone. */
   readonly far: boolean;
   readonly strip: readonly string[];
+  /** The Request-URI has to become another one than `proxy` of this server would send. */
+  readonly rewritten?: boolean;
 }
 
 /** Whether the sender can be reached only through the flow it uses. */
@@ -37,6 +39,7 @@ export function isFarFlow(facts: RequestFacts): boolean {
  * | opens no dialog | forward |
  * | `urn:` | proxy: drachtio-server can't send it as a client |
  * | opens a dialog, stays on path for NAT or a stream | proxy with our token in Record-Route, or b2bua |
+ * | opens a dialog, its Request-URI must become another one, behind drachtio-server | b2bua: a proxied one stays as it was |
  * | opens a dialog, stays on path by configuration | proxy with Record-Route |
  * | INVITE with 100rel, bypass, behind drachtio-server | proxy with Record-Route, one attempt: a PRACK past us would miss |
  * | SUBSCRIBE or REFER whose Contact has no real host | b2bua: proxying it harms drachtio-server |
@@ -50,7 +53,8 @@ export function chooseRelay(facts: RequestFacts, context: RelayContext, steps?: 
   return choice;
 }
 
-function choose(facts: RequestFacts, { dialogs, natDialogs, far, strip }: RelayContext): RelayChoice {
+function choose(facts: RequestFacts, context: RelayContext): RelayChoice {
+  const { dialogs, natDialogs, far, strip, rewritten = false } = context;
   const { method, server, target } = facts;
   const isUrn = target.scheme === 'urn';
   if (!opensDialog(method) && !isUrn) return { relay: 'forward', onPath: false, failover: true, strip };
@@ -59,6 +63,7 @@ function choose(facts: RequestFacts, { dialogs, natDialogs, far, strip }: RelayC
   if (isUrn) return { relay: 'proxy', onPath, failover: true, strip };
   const b2bua: RelayChoice = { relay: 'b2bua', onPath: true, failover: true, strip };
   if (strip.length > 0 && !server.removeHeaders) return b2bua;
+  if (rewritten && method !== 'REFER') return b2bua;
   if (onPath && far && !server.flowRecordRoute) return b2bua;
   if (method !== 'INVITE' && !server.hostlessContactSafe && !hasRealContact(facts)) return b2bua;
   if (method === 'INVITE' && facts.reliableProvisionals && !server.failoverByStatus) {

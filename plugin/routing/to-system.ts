@@ -1,4 +1,5 @@
-import type { Decision } from './decision';
+import { canonicalHost } from './address';
+import type { Decision, RequestFacts } from './decision';
 import { refuse, unavailable, type Deciding } from './deciding';
 import { makePlan, type PlanResult } from './plan';
 import { chooseRelay, isFarSender, opensDialog } from './relay-choice';
@@ -52,6 +53,13 @@ export function toSystem(deciding: Deciding, systemName: string): Decision {
   if (result.kind === 'none') return noPlan(deciding, systemName, result.why);
   const { plan, afterChallenge } = result;
   const site = system.sites.find((one) => one.name === plan[0]?.site);
+  const uriFor = (escape: boolean): string =>
+    systemUri(snapshot, system, facts.target, facts.targetText, {
+      asked: askedOf(facts.target, question.calledUser),
+      foreign: !question.ours,
+      escape,
+    });
+  const proxied = uriFor(false);
   const choice = chooseRelay(
     facts,
     {
@@ -59,6 +67,7 @@ export function toSystem(deciding: Deciding, systemName: string): Decision {
       natDialogs: site?.natDialogs ?? 'on_path',
       far: source.role !== 'site' && isFarSender(facts),
       strip: question.strip,
+      rewritten: !facts.server.proxiedRequestUri && !proxySends(facts, proxied),
     },
     steps,
   );
@@ -71,11 +80,8 @@ export function toSystem(deciding: Deciding, systemName: string): Decision {
       'the SIP server drops proxied requests to so long a user',
     );
   }
-  const requestUri = systemUri(snapshot, system, facts.target, facts.targetText, {
-    asked: askedOf(facts.target, question.calledUser),
-    foreign: !question.ours,
-    escape: choice.relay !== 'proxy' && !facts.server.exactHeaders,
-  });
+  const escape = choice.relay !== 'proxy' && !facts.server.exactHeaders;
+  const requestUri = escape ? uriFor(true) : proxied;
   return {
     kind: 'dispatch',
     relay: choice.relay,
@@ -91,6 +97,18 @@ export function toSystem(deciding: Deciding, systemName: string): Decision {
     afterChallenge,
     steps: steps ?? [],
   };
+}
+
+/**
+ * Whether drachtio-server's proxy sends this Request-URI, or one as good. It keeps the one it got, or, where that names
+ * the server itself, puts the node's address with the user asked for in its place. A tel URI stays (it means the same).
+ */
+function proxySends({ target, targetText, receivedOn }: RequestFacts, requestUri: string): boolean {
+  if (requestUri === targetText || target.scheme === 'tel') return true;
+  return (
+    canonicalHost(target.host) === canonicalHost(receivedOn.address) &&
+    (target.port ?? 5060) === receivedOn.port
+  );
 }
 
 /** A Contact without a host (`*`, `tel:`) in a request that opens a dialog ends drachtio-server. */

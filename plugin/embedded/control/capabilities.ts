@@ -10,6 +10,7 @@ export const CAPABILITIES = [
   'drop',
   'entry',
   'existing_flow',
+  'request_uri',
 ] as const;
 
 /** The version of drachtio-server whose control protocol this is. */

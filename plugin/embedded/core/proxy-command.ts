@@ -29,6 +29,7 @@ export type SearchEnvironmentFor = (
 ) => SearchEnvironment;
 
 const LINE_END = /[\r\n]/g;
+const BLANKS = /\s/g;
 
 const statusList = (text: string): Set<number> =>
   new Set(
@@ -96,6 +97,7 @@ export class ProxyCommand {
       headers: {
         given: given.lines,
         removed: new Set(removed.filter((key) => key !== '' && !KEPT.has(key))),
+        requestUri: orders.get('request-uri')?.replace(BLANKS, '') || undefined,
       },
       recordRoute:
         remain === 'remainInDialog' ? this.#routeMark(request, orders.get('record-route-user')) : undefined,

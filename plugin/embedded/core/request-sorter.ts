@@ -131,7 +131,9 @@ export class RequestSorter implements TransactionSink {
   #receiveRequest(inbound: Inbound): void {
     const { message, flow } = inbound;
     const refusal = checkRequest(message, flow.transport === 'udp' ? 'datagram' : 'stream');
-    if (!refusal) this.#environment.transactions().receive(inbound);
+    // An OPTIONS that has used up its hops may be answered by the application (RFC 3261 §11).
+    const atEnd = refusal?.status === 483 && message.method === 'OPTIONS';
+    if (!refusal || atEnd) this.#environment.transactions().receive(inbound);
     else this.#refuseBad(inbound, refusal);
   }
 

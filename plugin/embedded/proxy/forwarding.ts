@@ -16,6 +16,8 @@ export interface HeaderOrders {
   readonly given: readonly Header[];
   /** Keys of headers taken out first. */
   readonly removed: ReadonlySet<string>;
+  /** The Request-URI that goes out. */
+  readonly requestUri?: string | undefined;
 }
 
 /** The header lines with Max-Forwards one less (RFC 3261 §16.6 item 3); added where it was missing. */
@@ -90,12 +92,12 @@ function ownRoute({ entry, transport }: Flow, user: string | undefined): string 
 export function forwardedRequest(
   request: SipMessage,
   headers: readonly Header[],
-  target: { readonly uri: string; readonly flow: Flow },
+  target: { readonly uri: string; readonly flow: Flow; readonly requestUri: string | undefined },
   { self, branches }: { readonly self: Self; readonly branches: BranchSeal },
 ): Outgoing {
   const branch = branches.fresh(headers);
   // A Request-URI that names us is replaced by where the application sends it.
-  const uri = self.isOwnUri(parseUri(request.uri)) ? target.uri : request.uri;
+  const uri = target.requestUri ?? (self.isOwnUri(parseUri(request.uri)) ? target.uri : request.uri);
   const via = ownVia(target.flow, branch);
   return outgoing({ method: request.method, uri, branch, via, body: request.body }, headers);
 }

@@ -157,7 +157,7 @@ export class ProxySearch {
     const request = forwardedRequest(
       message,
       [...mark, ...this.#headers],
-      { uri: branch.target, flow },
+      { uri: branch.target, flow, requestUri: this.#options.headers.requestUri },
       this.#environment,
     );
     branch.send((user) => this.#environment.send(request, flow, user), message.method, patience);
@@ -211,7 +211,9 @@ export class ProxySearch {
       const best = bestEnding(this.#endings);
       if (best?.message) this.#forward(withAllChallenges(best.message, this.#endings));
       else if (this.#cancelled) this.#answerOwn(487);
+      // The flow is gone (RFC 5626 §5.3); nobody else has it.
       // Failover was asked for and reached nobody: the caller is told when to come again.
+      else if (best?.status === 430) this.#answerOwn(430);
       else if (this.#options.failover) this.#answerOwn(503, [RETRY_AFTER]);
       else if (this.#transaction.method === 'INVITE') this.#answerOwn(best?.status ?? 500);
       // A proxy makes no 408 for other methods (RFC 4320 §4.2): nobody listens any more.

@@ -1,0 +1,142 @@
+import type { SipMessage } from '../../plugin/message/sip-message';
+import type { CarriedDecision } from '../../plugin/dispatch/order';
+import { destinationUri } from '../../plugin/relay/destination';
+import { splitList } from '../../plugin/message/name-addr';
+import { parseUri } from '../../plugin/message/uri';
+import { touched } from '../fixtures/flow-bytes';
+import { FlowLab } from '../fixtures/flow-lab';
+import { FlowRun } from '../fixtures/flow-run';
+import { sipServerKind } from '../fixtures/sip-server';
+import { CALL_FLOW_GROUPS, type CallFlow } from '../routing/call-flows';
+import { expectedOn } from '../routing/call-flows/decide-row';
+
+const pause = (ms: number): Promise<void> => new Promise((resolve) => setTimeout(resolve, ms));
+const nameOf = (row: CallFlow): string =>
+  `${row.who}, ${row.request.method ?? 'INVITE'} to ${row.toWhom}: ${row.happens}`;
+
+/** Every row of docs/call-flows.md through the whole program. */
+describe(`call flows on the ${sipServerKind} SIP server`, () => {
+  let lab: FlowLab;
+  beforeAll(async () => {
+    lab = await FlowLab.start();
+  });
+  afterEach(() => {
+    expect(lab.alive).toBe(true);
+    expect(lab.errors.splice(0)).toEqual([]);
+  });
+  afterAll(() => lab.stop());
+
+  /** Where a carried request has to arrive: `address:port`. */
+  const receiverOf = (decision: CarriedDecision): string => {
+    if (decision.kind === 'to_flow') return lab.here('203.0.113.7:40812');
+    const uri = parseUri(decision.kind === 'outbound' ? decision.nextHop : decision.plan[0]!.uri)!;
+    const dns: Record<string, string> = {
+      'sip.vendor.example': '192.0.2.70:5060',
+      'srv.vendor.example': '192.0.2.70:5080',
+    };
+    return lab.here(dns[uri.host] ?? `${uri.host}:${uri.port ?? 5060}`);
+  };
+
+  /** drachtio-server's proxy leaves a tel URI as it is, and puts the node in the place of a Request-URI that names the server. */
+  const uriAtReceiver = (run: FlowRun, decision: CarriedDecision, sent: SipMessage): string => {
+    const { requestUri } = decision;
+    if (lab.kind === 'embedded' || decision.relay !== 'proxy' || decision.kind !== 'dispatch')
+      return requestUri;
+    if (sent.uri.startsWith('tel:')) return sent.uri;
+    const isLocal = parseUri(sent.uri)?.host === run.entry.address;
+    return isLocal ? destinationUri(decision.plan[0]!.uri, requestUri) : requestUri;
+  };
+
+  /** The bytes of our own on a carried request: Via, Max-Forwards, Record-Route, Path, Request-URI. */
+  const checkHop = (run: FlowRun, decision: CarriedDecision, sent: SipMessage, got: SipMessage): void => {
+    const { address, port } = run.entry;
+    const { relay, onPath } = decision;
+    const [top, ...below] = got.vias;
+    expect(`${top!.host}:${top!.port ?? 5060}`).toBe(`${address}:${port}`);
+    expect(below.map(({ branch }) => branch)).toEqual(
+      relay === 'b2bua' ? [] : sent.vias.map(({ branch }) => branch),
+    );
+    // RFC 3581 §4; drachtio-server says it only where it differs.
+    const isSaid = lab.kind === 'embedded' || sent.vias[0]!.host !== run.sender.address;
+    if (relay !== 'b2bua' && isSaid) expect(below[0]).toMatchObject({ received: run.sender.address });
+    expect(got.maxForwards).toBe(sent.maxForwards! - 1);
+    expect(got.uri).toBe(uriAtReceiver(run, decision, sent));
+    const isRegistration = run.method === 'REGISTER' && decision.kind === 'dispatch';
+    expect(got.list('path')).toEqual(
+      isRegistration ? [expect.stringMatching(`^<sip:[A-Za-z0-9_-]{36}@${address}:${port};lr>$`)] : [],
+    );
+    const isStream = run.entry.transport === 'tcp';
+    const withToken = run.row.arrival?.behindNat === true || isStream || decision.kind === 'to_flow';
+    const user = withToken && lab.kind === 'embedded' ? '[\\w-]{36}@' : '';
+    const routes = relay === 'proxy' && onPath ? got.list('record-route') : [];
+    expect(got.list('record-route')).toEqual(routes);
+    // Between two transports each side has its own (RFC 5658).
+    if (relay === 'proxy' && onPath) expect(routes).toHaveLength(isStream ? 2 : 1);
+    for (const route of routes) expect(route).toMatch(`${address}:${port}`);
+    if (routes.length > 0) expect(routes.join()).toMatch(new RegExp(`<sip:${user}`));
+    expect(got.list('route')).toEqual(decision.kind === 'dispatch' ? [] : [...decision.routes]);
+    for (const name of decision.strip) expect(got.get(name)).toBeUndefined();
+  };
+
+  const checkCarried = async (run: FlowRun, decision: CarriedDecision): Promise<void> => {
+    const { party, received } = await run.arrival();
+    expect(party.hostport).toBe(receiverOf(decision));
+    const sent = run.sent();
+    checkHop(run, decision, sent, received.message);
+    expect(touched(run.text, received.text, decision, lab.kind)).toEqual([]);
+    const answer = await run.final();
+    expect(answer.message.status).toBe(200);
+    expect(answer.message.vias.map(({ branch }) => branch)).toEqual(sent.vias.map(({ branch }) => branch));
+    expect(run.arrivals()).toHaveLength(1);
+    if (run.method !== 'INVITE') return;
+    const { firstHop, status } = await run.hangUp(answer);
+    expect(status).toBe(200);
+    expect(firstHop).toBe(decision.onPath ? `${run.entry.address}:${run.entry.port}` : party.hostport);
+    await party.waitForRequest('BYE');
+    expect([party.count('ACK'), party.count('BYE')]).toEqual([1, 1]);
+  };
+
+  describe.each(CALL_FLOW_GROUPS)('$title', ({ rows }) => {
+    for (const row of rows) {
+      const why = row.notOn?.[sipServerKind];
+      const run = why === undefined ? it : it.skip;
+      run(why === undefined ? nameOf(row) : `${nameOf(row)} [not on ${sipServerKind}: ${why}]`, async () => {
+        await lab.prepare(row);
+        const one = new FlowRun(lab, row);
+        const { decision } = one;
+        await one.send();
+        if (decision.kind === 'drop') {
+          await pause(200);
+          expect([one.statuses(), one.arrivals()]).toEqual([[], []]);
+        } else if (decision.kind === 'answer') {
+          const { message } = await one.final();
+          const own = row.byServer?.[lab.kind];
+          expect(message.status).toBe(own ?? decision.status);
+          if (own !== undefined) return;
+          for (const [name] of decision.headers ?? []) {
+            const values = decision.headers!.filter(([other]) => other === name).map(([, value]) => value);
+            expect(message.list(name)).toEqual(values.flatMap((value) => splitList(value)));
+          }
+          await pause(20);
+          expect(one.arrivals()).toEqual([]);
+        } else {
+          await checkCarried(one, decision);
+        }
+        await checkLog(one);
+      });
+    }
+  });
+
+  /** One log line a request, with what was decided by. */
+  const checkLog = async (run: FlowRun): Promise<void> => {
+    const line = (): object | undefined => lab.records.find(({ callId }) => callId === `${run.id}@row`);
+    const { key, system, relay } = expectedOn(run.row, lab.kind);
+    const said = { key, system, relay };
+    // What the SIP server answers by itself never comes to us.
+    if (Object.values(said).every((value) => value === undefined)) return;
+    for (let i = 0; i < 100 && line() === undefined; i++) await pause(10);
+    expect(line()).toMatchObject(
+      Object.fromEntries(Object.entries(said).filter(([, value]) => value !== undefined)),
+    );
+  };
+});

@@ -1,0 +1,23 @@
+import type { CallFlow, CallFlowGroup } from './row';
+import { ENDPOINT_CALLS } from './endpoint-calls';
+import { OTHER_METHODS } from './other-methods';
+import { PEER_CALLS } from './peer-calls';
+import { REFUSALS } from './refusals';
+import { REGISTRATIONS } from './registrations';
+import { REQUEST_URIS } from './request-uris';
+import { SITE_CALLS } from './site-calls';
+
+export type { CallFlow, CallFlowGroup, Expected } from './row';
+
+/** Every call flow, in the order of docs/call-flows.md. */
+export const CALL_FLOW_GROUPS: readonly CallFlowGroup[] = [
+  REGISTRATIONS,
+  ENDPOINT_CALLS,
+  PEER_CALLS,
+  SITE_CALLS,
+  OTHER_METHODS,
+  REQUEST_URIS,
+  REFUSALS,
+];
+
+export const CALL_FLOWS: readonly CallFlow[] = CALL_FLOW_GROUPS.flatMap(({ rows }) => rows);

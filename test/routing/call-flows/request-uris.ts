@@ -1,0 +1,78 @@
+import { from, toAccount, type CallFlowGroup } from './row';
+
+export const REQUEST_URIS: CallFlowGroup = {
+  title: 'Forms of the Request-URI',
+  rows: [
+    {
+      who: 'endpoint 1001',
+      toWhom: 'tel:+1-202-555-0123',
+      registry: '1001 in source',
+      happens: 'the tel URI becomes its SIP form (H12)',
+      request: { uri: 'tel:+1-202-555-0123' },
+      expected: { kind: 'dispatch', system: 'source', requestUri: 'sip:+12025550123@example.com;user=phone' },
+    },
+    {
+      who: 'vendor-a',
+      toWhom: 'tel:+1-202-555-0123',
+      registry: 'DID in target',
+      happens: 'routed as the SIP form of the number (H12)',
+      request: { uri: 'tel:+1-202-555-0123' },
+      arrival: from('vendorA'),
+      expected: {
+        kind: 'dispatch',
+        system: 'target',
+        key: 'did +12025550123',
+        requestUri: 'sip:+12025550123@target.example.com;user=phone',
+      },
+    },
+    {
+      who: 'vendor-a',
+      toWhom: 'a ported number',
+      registry: 'DID in source',
+      happens: 'the number decides, not rn; the Request-URI is unchanged (H25)',
+      request: toAccount('sip:+12025550199;npdi;rn=+12025550123@example.com;user=phone'),
+      arrival: from('vendorA'),
+      expected: {
+        kind: 'dispatch',
+        system: 'source',
+        key: 'did +12025550199',
+        requestUri: 'sip:+12025550199;npdi;rn=+12025550123@example.com;user=phone',
+      },
+    },
+    {
+      who: 'endpoint',
+      toWhom: 'a user of 10,000 characters',
+      registry: '(not asked)',
+      happens: '414',
+      request: { ...toAccount(`sip:${'9'.repeat(10_000)}@example.com`) },
+      expected: { kind: 'answer', status: 414 },
+      byServer: { drachtio: 400 },
+    },
+    {
+      who: 'endpoint',
+      toWhom: 'a domain of 10,000 characters',
+      registry: '(not asked)',
+      happens: '414',
+      request: { ...toAccount(`sip:1002@${'a.'.repeat(5000)}com`) },
+      expected: { kind: 'answer', status: 414 },
+      byServer: { drachtio: 400 },
+    },
+    {
+      who: 'endpoint 1001',
+      toWhom: 'nobody (a Request-URI without user)',
+      registry: '(not asked)',
+      happens: '404',
+      request: { uri: 'sip:example.com', to: '<sip:example.com>' },
+      expected: { kind: 'answer', status: 404 },
+    },
+    {
+      who: 'endpoint 1001',
+      toWhom: '240 digits (H11)',
+      registry: '1001 in source',
+      happens: 'carried in full',
+      request: toAccount(`sip:${'9'.repeat(240)}@example.com`),
+      expected: { kind: 'dispatch', system: 'source', requestUri: `sip:${'9'.repeat(240)}@example.com` },
+      onDrachtio: { kind: 'answer', status: 414 },
+    },
+  ],
+};
