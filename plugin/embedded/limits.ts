@@ -18,6 +18,11 @@ export interface Limits {
   readonly writeBytes: number;
   /** Transactions held at one time, server and client ones together; beyond: 503. */
   readonly transactions: number;
+  /**
+   * Server transactions of one address; beyond: 503. One lasts up to 32 s, so the default is 3,000 requests a second
+   * from one site or office, and no single sender can fill the table.
+   */
+  readonly transactionsPerSource: number;
   /** Dialogs held at one time for applications; beyond: 503. */
   readonly dialogs: number;
   /** Bytes of one frame of the control protocol. */
@@ -36,6 +41,7 @@ export const DEFAULT_LIMITS: Limits = Object.freeze({
   connectMs: 4_000,
   writeBytes: 1024 * 1024,
   transactions: 250_000,
+  transactionsPerSource: 100_000,
   dialogs: 50_000,
   frameBytes: 1024 * 1024,
   applications: 64,

@@ -1,8 +1,8 @@
 import { FakeClock } from './fake-clock';
 import { openLab, SECRET, type Lab } from './lab';
 import { RawApplication } from './raw-application';
-import { pause, requestOf, until } from './sip-peer';
-import { connectSrf, type AppRequest, type SrfApp } from './srf-app';
+import { pause, requestOf, UdpPeer, until } from './sip-peer';
+import { connectSrf, type AppRequest, type AppResponse, type SrfApp } from './srf-app';
 
 describe('the control port', () => {
   let lab: Lab;
@@ -157,6 +157,24 @@ describe('requests without an application for them', () => {
     expect(phone.received.every(({ status }) => status === 503)).toBe(true);
     expect(phone.received[0]?.get('retry-after')).toBe('5');
     expect(held).toHaveLength(5);
+    await lab.close();
+  });
+
+  it('so does one address that holds too many, while others are served', async () => {
+    const held: AppRequest[] = [];
+    const answer = (req: AppRequest, res: AppResponse): void => {
+      if (held.push(req) > 2) res.send(202);
+    };
+    const lab = await openLab((srf) => srf.message(answer), { limits: { transactionsPerSource: 2 } });
+    const { phone, us } = lab;
+    for (let i = 0; i < 3; i += 1) phone.send(requestOf('MESSAGE', 'sip:example.com', phone.host), us);
+    await until(() => phone.received.length === 1);
+    expect(phone.received[0]?.status).toBe(503);
+    const other = await UdpPeer.open('127.0.0.2');
+    other.send(requestOf('MESSAGE', 'sip:example.com', other.host), us);
+    await until(() => other.received.length === 1);
+    expect(other.received[0]?.status).toBe(202);
+    await other.close();
     await lab.close();
   });
 });

@@ -15,6 +15,7 @@ export class InviteServer implements ServerTransaction {
   readonly method = 'INVITE';
   readonly id: string;
   readonly answerFlow: Flow;
+  readonly source: string;
   readonly toTag: string;
   user: ServerUser = {};
   readonly #key: string;
@@ -30,6 +31,7 @@ export class InviteServer implements ServerTransaction {
   constructor(start: ServerStart, environment: ServerEnvironment) {
     this.id = start.id;
     this.answerFlow = start.answerFlow;
+    this.source = start.request.flow.address;
     this.toTag = start.toTag;
     this.#key = start.key;
     this.#request = start.request;

@@ -16,6 +16,7 @@ export class NonInviteServer implements ServerTransaction {
   readonly id: string;
   readonly method: string;
   readonly answerFlow: Flow;
+  readonly source: string;
   readonly toTag: string;
   user: ServerUser = {};
   readonly #key: string;
@@ -31,6 +32,7 @@ export class NonInviteServer implements ServerTransaction {
     this.id = start.id;
     this.method = start.request.message.method;
     this.answerFlow = start.answerFlow;
+    this.source = start.request.flow.address;
     this.toTag = start.toTag;
     this.#key = start.key;
     this.#request = start.request;

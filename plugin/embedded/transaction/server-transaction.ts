@@ -21,6 +21,8 @@ export interface ServerTransaction {
   readonly request: Inbound | undefined;
   /** Where answers go. */
   readonly answerFlow: Flow;
+  /** The address the request came from. */
+  readonly source: string;
   /** The tag of our To in all answers that we make ourselves. */
   readonly toTag: string;
   /** The status of the latest answer sent; 0 when there is none. */

@@ -11,6 +11,7 @@ import { NonInviteClient } from './non-invite-client';
 import { NonInviteServer } from './non-invite-server';
 import { cancelOf, type Outgoing } from './outgoing';
 import type { ServerEnvironment, ServerTransaction } from './server-transaction';
+import { SourceCount } from './source-count';
 import { clientKey, serverKey } from './transaction-key';
 
 /** What the transaction layer can't do itself. */
@@ -38,6 +39,7 @@ const ignore: ClientUser = { answer: () => undefined, failed: () => undefined };
 export class TransactionLayer {
   readonly #servers = new Map<string, InviteServer | NonInviteServer>();
   readonly #clients = new Map<string, ClientTransaction>();
+  readonly #sources = new SourceCount();
   readonly #limits: Limits;
   readonly #sink: TransactionSink;
   readonly #serverEnvironment: ServerEnvironment;
@@ -60,7 +62,12 @@ export class TransactionLayer {
         this.#retransmissions += 1;
       },
     };
-    this.#serverEnvironment = { ...shared, ended: (_, key) => this.#servers.delete(key) };
+    this.#serverEnvironment = {
+      ...shared,
+      ended: ({ source }, key) => {
+        if (this.#servers.delete(key)) this.#sources.remove(source);
+      },
+    };
     this.#clientEnvironment = {
       ...shared,
       sendCancel: (invite, extra) => {
@@ -100,10 +107,12 @@ export class TransactionLayer {
     else this.#sink.request(inbound);
   }
 
-  /** Opens the server transaction of a request; undefined when there are too many already. */
+  /** Opens the server transaction of a request; undefined when there are too many, in all or of its source. */
   accept(inbound: Inbound): ServerTransaction | undefined {
     const key = serverKey(inbound.message);
     if (key === undefined || this.#full()) return undefined;
+    const source = inbound.flow.address;
+    if (this.#sources.of(source) >= this.#limits.transactionsPerSource) return undefined;
     const start = {
       id: randomUUID(),
       key,
@@ -116,6 +125,7 @@ export class TransactionLayer {
         ? new InviteServer(start, this.#serverEnvironment)
         : new NonInviteServer(start, this.#serverEnvironment);
     this.#servers.set(key, transaction);
+    this.#sources.add(source);
     return transaction;
   }
 
