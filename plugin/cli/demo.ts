@@ -1,8 +1,8 @@
-import { parseArgs } from 'node:util';
 import { EXIT, UsageError, type Command, type Io } from './command';
 import { Checks, type Check } from './demo/checks';
 import { setScene, type Scene } from './demo/scene';
 import { tellStory } from './demo/story';
+import { parseOptions } from './options';
 
 const USAGE = `Usage: dsbc demo [--json] [--keep] [--port PORT]
 
@@ -38,13 +38,10 @@ interface DemoOptions {
 }
 
 function readOptions(argv: readonly string[]): DemoOptions {
-  const { values } = parseArgs({
-    args: [...argv],
-    options: {
-      json: { type: 'boolean', default: false },
-      keep: { type: 'boolean', default: false },
-      port: { type: 'string' },
-    },
+  const { values } = parseOptions(argv, {
+    json: { type: 'boolean', default: false },
+    keep: { type: 'boolean', default: false },
+    port: { type: 'string' },
   });
   const port = values.port ?? (values.keep ? '5060' : '0');
   if (!/^\d{1,5}$/.test(port) || Number(port) > 65535)

@@ -1,4 +1,4 @@
-import { spawn, type ChildProcess } from 'node:child_process';
+import { execFileSync, spawn, type ChildProcess } from 'node:child_process';
 import {
   mkdtempSync,
   readFileSync,
@@ -21,6 +21,17 @@ describe('README.md', () => {
     const links = [...readme.matchAll(/\]\(([^)#:]+)\)/g)].map((match) => match[1] ?? '');
     expect(links.length).toBeGreaterThan(5);
     expect(links.filter((link) => !existsSync(link))).toEqual([]);
+  });
+
+  it('shows how the installations of the examples get their secrets', () => {
+    const lines = /```\n(set -a;[\s\S]*?)```/.exec(readme)?.[1] ?? '';
+    expect(lines).toContain('dsbc check -c config-examples/');
+    const script = lines.replaceAll('npx dsbc', `"${process.execPath}" dist/cli/main.js`);
+    const output = execFileSync('sh', ['-ec', script], {
+      encoding: 'utf8',
+      env: { PATH: process.env['PATH'] },
+    });
+    expect(output).toContain('is valid.');
   });
 
   describe('its lines for an existing drachtio app', () => {
