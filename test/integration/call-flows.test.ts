@@ -40,8 +40,9 @@ describe(`call flows on the ${sipServerKind} SIP server`, () => {
   /** drachtio-server's proxy leaves a tel URI as it is, and puts the node in the place of a Request-URI that names the server. */
   const uriAtReceiver = (run: FlowRun, decision: CarriedDecision, sent: SipMessage): string => {
     const { requestUri } = decision;
-    if (lab.kind === 'embedded' || decision.relay !== 'proxy' || decision.kind !== 'dispatch')
-      return requestUri;
+    if (lab.kind === 'embedded' || decision.kind !== 'dispatch') return requestUri;
+    // It refuses a user part with a semicolon, and undoes the escape with which it takes it.
+    if (decision.relay !== 'proxy') return requestUri.replaceAll('%3B', ';');
     if (sent.uri.startsWith('tel:')) return sent.uri;
     const isLocal = parseUri(sent.uri)?.host === run.entry.address;
     return isLocal ? destinationUri(decision.plan[0]!.uri, requestUri) : requestUri;
@@ -84,6 +85,10 @@ describe(`call flows on the ${sipServerKind} SIP server`, () => {
     const sent = run.sent();
     checkHop(run, decision, sent, received.message);
     expect(touched(run.text, received.text, decision, lab.kind)).toEqual([]);
+    if (run.row.exportedMeanwhile !== undefined) {
+      await lab.export(run.row.exportedMeanwhile);
+      party.respond(received, { status: 200 });
+    }
     const answer = await run.final();
     expect(answer.message.status).toBe(200);
     expect(answer.message.vias.map(({ branch }) => branch)).toEqual(sent.vias.map(({ branch }) => branch));
@@ -108,11 +113,15 @@ describe(`call flows on the ${sipServerKind} SIP server`, () => {
         if (decision.kind === 'drop') {
           await pause(200);
           expect([one.statuses(), one.arrivals()]).toEqual([[], []]);
+        } else if (row.byServer?.[lab.kind] !== undefined) {
+          const status = row.byServer[lab.kind]!;
+          if (status > 0) expect((await one.final()).message.status).toBe(status);
+          else await pause(300);
+          expect([one.statuses().length, one.arrivals()]).toEqual([status > 0 ? 1 : 0, []]);
+          return;
         } else if (decision.kind === 'answer') {
           const { message } = await one.final();
-          const own = row.byServer?.[lab.kind];
-          expect(message.status).toBe(own ?? decision.status);
-          if (own !== undefined) return;
+          expect(message.status).toBe(decision.status);
           for (const [name] of decision.headers ?? []) {
             const values = decision.headers!.filter(([other]) => other === name).map(([, value]) => value);
             expect(message.list(name)).toEqual(values.flatMap((value) => splitList(value)));

@@ -20,7 +20,9 @@ function relayOf({ kind, relay, onPath, status }: Expected): string {
 function relayCell(row: CallFlow): string {
   const words = relayOf(row.expected);
   const other = relayOf(expectedOn(row, 'drachtio'));
-  const own = Object.entries(row.byServer ?? {}).map(([kind, status]) => `${NAMES[kind]} itself: ${status}`);
+  const own = Object.entries(row.byServer ?? {}).map(
+    ([kind, status]) => `${NAMES[kind]} itself: ${status === 0 ? 'no answer' : status}`,
+  );
   const notes = Object.entries(row.notOn ?? {}).map(([kind, why]) => `not run on ${NAMES[kind]}: ${why}`);
   return [words, ...(other === words ? [] : [`drachtio-server: ${other}`]), ...own, ...notes].join('; ');
 }

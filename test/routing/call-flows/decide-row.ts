@@ -1,11 +1,12 @@
+import { checkRequest, type Refusal } from '../../../plugin/message/validate';
 import type { Decision, LookupKey, Step } from '../../../plugin/routing/decision';
 import type { KeyAnswer } from '../../../plugin/routing/deciding';
 import { route } from '../../../plugin/routing/decide';
-import type { Arrival } from '../../../plugin/routing/facts';
+import { readFacts, type Arrival } from '../../../plugin/routing/facts';
 import type { RoutingSettings } from '../../../plugin/routing/settings';
 import { makeSnapshot } from '../../../plugin/routing/snapshot';
 import { nodeStates, type OperatorDecisionView } from '../../../plugin/routing/states';
-import { ABLE, factsOf, LAB, labLookup, UNABLE, world } from '../../fixtures/routing';
+import { ABLE, LAB, labLookup, parsed, requestText, SOURCES, UNABLE, world } from '../../fixtures/routing';
 import type { CallFlow, Expected } from './row';
 
 export type SipServerKind = 'embedded' | 'drachtio';
@@ -34,7 +35,26 @@ export const decisionsOf = ({ out = [] }: CallFlow): OperatorDecisionView[] =>
   });
 
 /** Customer acme's accounts and DIDs, which move from source to target. */
-const isAcme = ({ value }: LookupKey): boolean => /^(\+120255)?11\d\d$/.test(value);
+const isAcme = ({ value }: LookupKey): boolean => /^(\+1202555)?11\d\d$/.test(value);
+
+const factsDefaults = {
+  source: SOURCES.phone,
+  receivedOn: { address: '', port: 0 },
+  server: ABLE,
+  behindNat: false,
+};
+
+/** What is answered before there is anything to decide. */
+function refusal({ status, reason, headers }: Refusal, steps: Step[] | undefined): Decision {
+  steps?.push({ step: 'answer', because: `${status} ${reason}` });
+  return {
+    kind: 'answer',
+    status,
+    reason,
+    ...(headers === undefined ? {} : { headers }),
+    steps: steps ?? [],
+  };
+}
 
 /** The decision of a row: what the call path would make of it on that server. */
 export function decideRow(row: CallFlow, kind: SipServerKind, here = asItIs, steps?: Step[]): Decision {
@@ -53,5 +73,11 @@ export function decideRow(row: CallFlow, kind: SipServerKind, here = asItIs, ste
     return { ...found, system: row.exported === true ? 'target' : 'source' };
   };
   const states = nodeStates(snapshot, decisionsOf(row), () => false);
-  return route(factsOf(mapped(row.request, here), arrival), snapshot, lookup, world({ states }), steps);
+  const message = parsed(requestText(mapped(row.request, here)));
+  const fault = checkRequest(message, arrival.source?.transport === 'udp' ? 'datagram' : 'stream');
+  // An OPTIONS at its last hop may be for us.
+  if (fault !== undefined && !(fault.status === 483 && message.method === 'OPTIONS'))
+    return refusal(fault, steps);
+  const read = readFacts({ ...factsDefaults, ...arrival, message });
+  return read.ok ? route(read.facts, snapshot, lookup, world({ states }), steps) : refusal(read, steps);
 }

@@ -1,5 +1,9 @@
 import type { CallFlow, CallFlowGroup } from './row';
+import { CALLERS } from './callers';
 import { ENDPOINT_CALLS } from './endpoint-calls';
+import { METHOD_MATRIX } from './method-matrix';
+import { URI_MATRIX } from './uri-matrix';
+import { MIGRATION } from './migration';
 import { OTHER_METHODS } from './other-methods';
 import { PEER_CALLS } from './peer-calls';
 import { REFUSALS } from './refusals';
@@ -13,10 +17,14 @@ export type { CallFlow, CallFlowGroup, Expected } from './row';
 export const CALL_FLOW_GROUPS: readonly CallFlowGroup[] = [
   REGISTRATIONS,
   ENDPOINT_CALLS,
+  CALLERS,
   PEER_CALLS,
   SITE_CALLS,
+  MIGRATION,
   OTHER_METHODS,
+  METHOD_MATRIX,
   REQUEST_URIS,
+  URI_MATRIX,
   REFUSALS,
 ];
 

@@ -1,7 +1,7 @@
 import type { Arrival } from '../../../plugin/routing/facts';
 import type { Decision } from '../../../plugin/routing/decision';
 import type { RoutingSettings } from '../../../plugin/routing/settings';
-import { SOURCES, type SipRequest } from '../../fixtures/routing';
+import { LAB, SOURCES, type SipRequest } from '../../fixtures/routing';
 
 /** What a row of the table expects; only what is named is compared. */
 export interface Expected {
@@ -37,11 +37,13 @@ export interface CallFlow {
   readonly out?: readonly string[];
   /** Whether customer acme, who moves from source to target, is exported; he has accounts and DIDs of 11xx. */
   readonly exported?: boolean;
+  /** The flag flips while the call rings: true for an export, false for a roll-back. */
+  readonly exportedMeanwhile?: boolean;
   /** On a server that can do all that relays ask for: the embedded one. */
   readonly expected: Expected;
   /** What is otherwise on drachtio-server; with another kind, nothing of `expected` holds. */
   readonly onDrachtio?: Partial<Expected>;
-  /** The status with which that SIP server refuses it by itself, before we see it. */
+  /** The status with which that SIP server refuses it by itself, before we see it; 0: it drops it without an answer. */
   readonly byServer?: Readonly<Partial<Record<'embedded' | 'drachtio', number>>>;
   /** Servers on which it can't be run end to end, and why. */
   readonly notOn?: Readonly<Partial<Record<'embedded' | 'drachtio', string>>>;
@@ -67,5 +69,18 @@ export const flow = (
 });
 
 export const routed = (uri: string): SipRequest => ({ uri, headers: ['Route: <sip:tok@198.51.100.10;lr>'] });
+
+/** A third system, of another provider, that shares the pool of DIDs. */
+export const THIRD_SYSTEM: Partial<RoutingSettings> = {
+  systems: {
+    ...LAB.systems,
+    reseller: {
+      domain: 'reseller.example.net',
+      load_distribution: 'auto',
+      affinity: 'account',
+      sites: { main: { nodes: [{ uri: 'sip:198.51.100.41:5060' }] } },
+    },
+  },
+};
 
 export const DEFAULT_SYSTEM: Partial<RoutingSettings> = { default_system: 'source' };
