@@ -16,6 +16,7 @@ export const ERRORS = {
   DSBC_PORT_TAKEN: 'a port the program needs is taken',
   DSBC_HOOK_UNKNOWN: 'there is no hook of that name',
   DSBC_HOOK_TIMEOUT: 'a hook did not finish in its time',
+  DSBC_HOOK_RESULT: 'a hook returned something that it may not',
   DSBC_NETWORK_FAILED: 'an address, announcement or link operation failed',
   DSBC_GROUP_INVALID: 'the settings of the group are not valid',
   DSBC_GROUP_REFUSED: 'the group cannot do that now',

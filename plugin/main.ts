@@ -95,8 +95,7 @@ export class Dsbc {
     this.log = options.logger ?? this.#ownLog?.logger ?? failNoLogger();
     this.#tokens = this.#makeTokens(config);
     this.hooks = new Hooks(hookDefaults(config), this.log, ({ hook, error }) => {
-      const reason = error instanceof DsbcError && error.code === 'DSBC_HOOK_TIMEOUT' ? 'timeout' : 'error';
-      this.metrics.add('dsbc_hook_failures_total', { hook, reason });
+      this.metrics.add('dsbc_hook_failures_total', { hook, reason: hookFailureReason(error) });
     });
     this.hooks.addAll(options.hooks ?? {});
     this.admission = new Admission(
@@ -477,6 +476,12 @@ const hookDefaults = ({ hooks }: Config): { timeoutMs: number; onError: 'skip' |
   timeoutMs: hooks.timeout_ms,
   onError: hooks.on_error,
 });
+
+const hookFailureReason = (error: Error): string => {
+  const code = error instanceof DsbcError ? error.code : undefined;
+  if (code === 'DSBC_HOOK_TIMEOUT') return 'timeout';
+  return code === 'DSBC_HOOK_RESULT' ? 'result' : 'error';
+};
 
 const cacheOptions = ({ cache, registry }: Config): object => ({
   maxEntries: cache.max_entries,

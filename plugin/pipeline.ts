@@ -7,7 +7,7 @@ import type { Lessons } from './dispatch/lessons';
 import { orderFor, type CarriedDecision, type OrderFacts, type OrderParts } from './dispatch/order';
 import type { Relays } from './dispatch/relays';
 import { logFields, newRecord, noteDecision, type RequestRecord } from './dispatch/request-record';
-import type { HookAnswer, HookContext, Hooks } from './hooks';
+import type { HookAnswer, HookContext, HookPlan, Hooks } from './hooks';
 import type { HeaderLine, InboundRequest, ResponseSpec } from './link/sip-link';
 import { checkRequest } from './message/validate';
 import { detectNat } from './nat/detect';
@@ -23,7 +23,7 @@ import { readFacts } from './routing/facts';
 import { KeyList } from './routing/keys';
 import type { NodeName } from './routing/plan';
 import type { RecentSites } from './routing/recent-sites';
-import { sourceOf, type Snapshot, type Source } from './routing/snapshot';
+import { destinationOf, sourceOf, type Snapshot, type Source } from './routing/snapshot';
 import type { NodeStates } from './routing/states';
 import type { MonotonicClock } from './telemetry/clock';
 import type { Logger } from './telemetry/logger';
@@ -259,11 +259,17 @@ export class Pipeline {
     const { hooks } = this.#parts;
     const facts: OrderFacts = { behindNat, add: [], remove: [] };
     if (!hooks.has('beforeRelay')) return { decision, facts };
-    const said = await hooks.run('beforeRelay', { ...call.context, decision });
+    const { snapshot } = call.settings;
+    const said = await hooks.run('beforeRelay', { ...call.context, decision }, (result) =>
+      'plan' in result ? foreignIn(result.plan ?? [], snapshot) : undefined,
+    );
     if (said === undefined) return { decision, facts };
     if ('respond' in said) return hookAnswer(said);
     const { plan, add = [], remove = [] } = said;
-    const changed = plan !== undefined && decision.kind === 'dispatch' ? { ...decision, plan } : decision;
+    const changed =
+      plan !== undefined && decision.kind === 'dispatch'
+        ? { ...decision, plan: plan.flatMap((node) => destinationOf(snapshot, node) ?? []) }
+        : decision;
     return { decision: changed, facts: { behindNat, add, remove } };
   }
 
@@ -428,6 +434,14 @@ export class Pipeline {
 /** RFC 3261 §11: an OPTIONS that has used up its hops may be answered by us instead of refused. */
 const isOptionsAtEnd = (request: InboundRequest, status: number): boolean =>
   status === 483 && request.message.method === 'OPTIONS';
+
+/** A hook sends requests to nodes of the configuration only. */
+function foreignIn(plan: HookPlan, snapshot: Snapshot): string | undefined {
+  const index = plan.findIndex((node) => destinationOf(snapshot, node) === undefined);
+  const { system, site, node } = plan[index] ?? {};
+  if (system === undefined) return undefined;
+  return `plan[${index}]: expected a node of the configuration, found ${system}/${site}/${node}`;
+}
 
 const hookAnswer = ({ respond: { status, reason, headers } }: HookAnswer): Answered =>
   new Answered({

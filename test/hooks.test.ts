@@ -1,3 +1,5 @@
+import { readFileSync } from 'node:fs';
+import { compileFunction } from 'node:vm';
 import { HOOKS, Hooks, type HookContext, type HookFailure, type HookName } from '../plugin/hooks';
 import { silentLogger, type Logger } from '../plugin/telemetry/logger';
 import { parsed, requestText } from './fixtures/routing';
@@ -144,5 +146,108 @@ describe('hooks', () => {
       'onResponse',
       'onError',
     ]);
+  });
+
+  it('each see what those before them changed, and their headers add up', async () => {
+    const { hooks } = hooksWith();
+    const decision = { kind: 'dispatch', plan: [] } as never;
+    const node = { system: 's', site: 'a', node: 'sip:192.0.2.1' };
+    const seen: unknown[] = [];
+    hooks.add('beforeRelay', () => ({ plan: [node], add: [['X-One', '1']], remove: ['X-Gone'] }));
+    hooks.add('beforeRelay', (now) => {
+      seen.push((now.decision as { plan?: unknown }).plan);
+      return { add: [['X-Two', '2']] };
+    });
+    expect(await hooks.run('beforeRelay', { ...context(), decision })).toEqual({
+      plan: [node],
+      add: [
+        ['X-One', '1'],
+        ['X-Two', '2'],
+      ],
+      remove: ['X-Gone'],
+    });
+    expect(seen).toEqual([[node]]);
+    hooks.add('beforeLookup', () => ({ keys: [{ kind: 'did', value: '1' }] }));
+    hooks.add('beforeLookup', ({ keys }) => ({ keys: [...keys, { kind: 'account', value: '2' }] }));
+    expect(await hooks.run('beforeLookup', { ...context(), keys: [] })).toEqual({
+      keys: [
+        { kind: 'did', value: '1' },
+        { kind: 'account', value: '2' },
+      ],
+    });
+  });
+
+  it.each<[HookName, unknown, string]>([
+    ['onRequest', { respond: 403 }, 'respond: expected { status, reason?, headers? }, found number'],
+    [
+      'onRequest',
+      { respond: { status: 9999 } },
+      'respond.status: expected a status from 300 to 699 for INVITE',
+    ],
+    [
+      'onRequest',
+      { respond: { status: 200 } },
+      'respond.status: expected a status from 300 to 699 for INVITE',
+    ],
+    ['onRequest', { respond: { status: 403, reason: 'a\r\nb' } }, 'respond.reason'],
+    [
+      'onRequest',
+      { respond: { status: 403, headers: [['a b', 'c']] } },
+      'respond.headers[0]: expected a header name',
+    ],
+    ['onRequest', { plan: [] }, "expected nothing or an object of respond, found 'plan'"],
+    ['onRequest', [], 'found a list'],
+    ['onRequest', {}, 'found an empty object'],
+    ['beforeLookup', { keys: [] }, 'keys: expected at least one, found an empty list'],
+    ['beforeLookup', { keys: [{ kind: 'phone', value: '1' }] }, 'keys[0]: expected { kind'],
+    ['beforeRoute', { answer: 'target' }, 'answer: expected { system, … } or null, found "target"'],
+    ['beforeRelay', { plan: ['sip:192.0.2.1'] }, 'plan[0]: expected { system, site, node }'],
+    ['beforeRelay', { add: { 'X-A': 'b' } }, 'add: expected a list, found object'],
+    ['beforeRelay', { add: [{ name: 'X-A', value: 'b' }] }, 'add[0]: expected [name, value], found object'],
+    ['beforeRelay', { add: [['X-A', 'b\r\nc: d']] }, 'add[0]: expected no line end in the value of X-A'],
+    ['beforeRelay', { remove: [''] }, 'remove[0]: expected a header name'],
+    ['onError', { respond: { status: 500 } }, 'expected nothing, found'],
+  ])('that return what they may not fail, and are named: %s %j', async (name, result, fault) => {
+    const { hooks, failures, lines } = hooksWith();
+    hooks.add(name, (() => result) as never, { name: 'mine' });
+    expect(await hooks.run(name, context() as never)).toBeUndefined();
+    expect(failures).toMatchObject([{ hook: name, name: 'mine', error: { code: 'DSBC_HOOK_RESULT' } }]);
+    expect(failures[0]!.error.message).toContain(fault);
+    expect(lines).toHaveLength(1);
+    const strict = hooksWith('fail').hooks;
+    strict.add(name, (() => result) as never);
+    await expect(strict.run(name, context() as never)).rejects.toThrow(fault);
+  });
+
+  it('may return null for nothing', async () => {
+    const { hooks, failures } = hooksWith();
+    hooks.add('onRequest', (() => null) as never);
+    expect(await hooks.run('onRequest', context())).toBeUndefined();
+    expect(failures).toEqual([]);
+  });
+
+  it('of docs/hooks.md do what they say', async () => {
+    const page = readFileSync('docs/hooks.md', 'utf8');
+    const recipes = /## Recipes\n+```js\n([\s\S]*?)```/.exec(page)?.[1] ?? '';
+    const { hooks } = hooksWith('fail');
+    const dsbc = { addHook: hooks.add.bind(hooks) };
+    compileFunction(recipes, ['dsbc'])(dsbc);
+    const main = { system: 's', site: 'main', node: 'sip:192.0.2.1', uri: 'sip:192.0.2.1' };
+    const decision = { kind: 'dispatch', plan: [{ ...main, site: 'a' }, main] } as never;
+    const call = (uri: string, from = '1002') => ({
+      ...context(),
+      message: parsed(requestText({ uri, from: `<sip:${from}@example.com>;tag=1` })),
+    });
+    expect(await hooks.run('beforeRelay', { ...call('sip:9001234@example.com'), decision })).toEqual({
+      plan: [main],
+      add: [['X-Source', '203.0.113.7:5060']],
+    });
+    expect(await hooks.run('beforeRelay', { ...call('sip:1001@example.com'), decision })).not.toHaveProperty(
+      'plan',
+    );
+    expect(await hooks.run('onRequest', call('sip:1003@example.com', '1001'))).toMatchObject({
+      respond: { status: 603 },
+    });
+    expect(await hooks.run('onRequest', call('sip:1003@example.com'))).toBeUndefined();
   });
 });

@@ -3,6 +3,7 @@ import { checkCommand } from './check';
 import { customerCommand } from './customer';
 import { demoCommand } from './demo';
 import { explainCommand } from './explain';
+import { haCommand } from './ha';
 import { helpCommand } from './help';
 import { registryCommand } from './registry';
 import { runCommand } from './run';
@@ -22,6 +23,7 @@ export const COMMANDS: readonly Command[] = [
   updateCommand,
   reloadCommand,
   handoverCommand,
+  haCommand,
   flowsCommand,
   registryCommand,
   customerCommand,

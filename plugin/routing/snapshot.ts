@@ -67,6 +67,16 @@ export const nodeKey = (system: string, site: string, node: string): string => `
 export const sourceOf = (snapshot: Snapshot, address: string): Source =>
   snapshot.sources.find(address) ?? ENDPOINT;
 
+/** The node of this name, if the configuration has it. */
+export const destinationOf = (
+  snapshot: Snapshot,
+  { system, site, node }: Pick<Destination, 'system' | 'site' | 'node'>,
+): Destination | undefined =>
+  snapshot.systems
+    .get(system)
+    ?.sites.find(({ name }) => name === site)
+    ?.nodes.find(({ destination }) => destination.node === node)?.destination;
+
 /** Makes the snapshot of a validated configuration. */
 export function makeSnapshot(settings: RoutingSettings): Snapshot {
   const systems = new Map(

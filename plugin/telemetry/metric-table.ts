@@ -131,7 +131,7 @@ export const METRICS = {
   },
   dsbc_hook_failures_total: {
     type: 'counter',
-    help: 'Hooks that threw or were late: error, timeout.',
+    help: 'Hooks that threw, were late or returned what they may not: error, timeout, result.',
     labels: ['hook', 'reason'],
   },
   dsbc_group_state: {

@@ -129,6 +129,25 @@ ${more}`,
     expect(await dsbc('handover', 'dsbc-2')).toMatchObject({ code: 1, err: 'Refused: not active\n' });
   });
 
+  it('ha maintenance carries the order and the refusal', async () => {
+    const orders: boolean[] = [];
+    operation.group = {
+      group: () => Promise.resolve(groupView),
+      handOver: () => Promise.resolve(),
+      maintain: (on) => {
+        orders.push(on);
+        return on ? Promise.reject(new OrderRefused('conflict', 'nobody else')) : Promise.resolve();
+      },
+    };
+    expect(await dsbc('ha', 'maintenance', 'on')).toMatchObject({ code: 1, err: 'Refused: nobody else\n' });
+    expect(await dsbc('ha', 'maintenance', 'off')).toMatchObject({
+      code: 0,
+      out: `${groupView.instance} is ${groupView.state}\n`,
+    });
+    expect(orders).toEqual([true, false]);
+    expect(await dsbc('ha', 'maintenance', 'maybe')).toMatchObject({ code: 2 });
+  });
+
   it('flows lists registrations', async () => {
     expect((await dsbc('flows')).out).toMatch(
       /^1 registrations over 1 flows\n1001@example\.com +udp +203\.0\.113\.7:40123 +via 198\.51\.100\.10 +60 s +pinged\n$/,

@@ -1,13 +1,16 @@
-import type { HookSet } from '../../plugin';
+import type { BeforeRelayContext, HookSet } from '../../plugin';
 import { DsbcLab } from '../fixtures/dsbc-lab';
 
 /** What each hook of the lab does with the next request. */
-type Mood = 'well' | 'throws' | 'rejects' | 'is slow' | 'answers' | 'adds';
+type Mood = 'well' | 'throws' | 'rejects' | 'is slow' | 'answers' | 'adds' | 'is wrong' | 'reverses';
 
 describe('hooks, through the whole program', () => {
   let lab: DsbcLab;
   let mood: Mood = 'well';
   const seen: string[] = [];
+  let wrong: unknown;
+  /** The site that each reversed plan starts at, as the lab names it. */
+  const first: string[] = [];
   const act = (): Promise<never> | undefined => {
     if (mood === 'throws') throw new Error('thrown');
     if (mood === 'rejects') return Promise.reject(new Error('rejected'));
@@ -30,16 +33,22 @@ describe('hooks, through the whole program', () => {
       seen.push('beforeRoute');
       await act();
     },
-    beforeRelay: async () => {
+    beforeRelay: async ({ decision }: BeforeRelayContext) => {
       seen.push('beforeRelay');
       await act();
+      if (mood === 'is wrong') return wrong;
+      if (mood === 'reverses' && decision.kind === 'dispatch') {
+        const plan = decision.plan.map(({ system, site, node }) => ({ system, site, node })).reverse();
+        first.push(`${plan[0]!.system}/${plan[0]!.site}`);
+        return { plan };
+      }
       return mood === 'adds' ? { add: [['X-Hook', 'was here']] } : undefined;
     },
     onResponse: async () => {
       seen.push('onResponse');
       await act();
     },
-  } as HookSet;
+  } as unknown as HookSet;
   beforeAll(async () => {
     lab = await DsbcLab.start({ hooks, config: { hooks: { timeout_ms: 50 } } });
   });
@@ -82,6 +91,40 @@ describe('hooks, through the whole program', () => {
       await request.final();
       const { site } = await lab.arrival(request.callId);
       expect((await site.waitForRequest(method)).message.get('x-hook')).toBe('was here');
+    }
+  });
+
+  it('one that returns what it may not is left out, and the log says what and whose', async () => {
+    const results: unknown[] = [
+      { respond: { status: 9999 } },
+      { plan: [] },
+      { plan: [{ system: 'source', site: 'main', node: 'sip:127.0.1.99:5060' }] },
+      { add: [['X-A', 'b\r\nX-Evil: 1']] },
+      { add: { 'X-A': 'b' } },
+      { foo: 1 },
+      'no',
+    ];
+    mood = 'is wrong';
+    for (const result of results) {
+      wrong = result;
+      const phone = await lab.device();
+      const register = await phone.request({ method: 'REGISTER' });
+      expect((await register.final()).message.status).toBe(200);
+      const invite = await phone.request({ method: 'INVITE' });
+      expect((await invite.final()).message.status).toBe(200);
+    }
+    expect(await lab.dsbc.metrics.text()).toContain(
+      'dsbc_hook_failures_total{hook="beforeRelay",reason="result"} 14',
+    );
+  });
+
+  it('one that puts another node first: the request goes there', async () => {
+    mood = 'reverses';
+    for (let i = 0; i < 6; i++) {
+      const phone = await lab.device();
+      const register = await phone.request({ method: 'REGISTER' });
+      await register.final();
+      expect((await lab.arrival(register.callId)).name).toBe(first.at(-1));
     }
   });
 

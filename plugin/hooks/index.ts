@@ -1,0 +1,2 @@
+export * from './hook-types';
+export { Hooks, type HookDefaults, type HookFailure } from './hooks';
