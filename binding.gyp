@@ -6,6 +6,7 @@
         "native/addon.cc",
         "native/sip_address.cc",
         "native/sip_header.cc",
+        "native/sip_marks.cc",
         "native/sip_uri.cc"
       ],
       "include_dirs": ["<!(node -p \"require('node-addon-api').include_dir\")"],

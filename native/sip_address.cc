@@ -9,7 +9,6 @@ namespace {
 namespace address = layout::address;
 namespace via = layout::via;
 
-// Not made anew for every comparison.
 constexpr Word kQ("q");
 constexpr Word kTag("tag");
 constexpr Word kRegId("reg-id");
@@ -18,45 +17,41 @@ constexpr Word kInstance("+sip.instance");
 constexpr Word kRport("rport");
 constexpr Word kBranch("branch");
 constexpr Word kReceived("received");
+constexpr Word kSip("sip");
+constexpr Word kVersion("2.0");
+constexpr Word kProtocol("sip/2.0/");
 
-// Where an address's parameter is noted; -1 for one that is not.
-Position AddressSlot(const Text& text, Position from, Position to) {
+// Where the parameter named by the token [from, to) is noted; -1 for one that is not.
+template <bool is_via>
+Position Slot(const Text& text, Position from, Position to) {
+  const char* name = text.Bytes(from);
   switch (to - from) {
     case 1:
-      return text.IsToken(from, to, kQ) ? address::kQ : -1;
+      return !is_via && kQ.Begins(name) ? address::kQ : -1;
     case 3:
-      return text.IsToken(from, to, kTag) ? address::kTag : -1;
-    case 6:
-      return text.IsToken(from, to, kRegId) ? address::kRegId : -1;
-    case 7:
-      return text.IsToken(from, to, kExpires) ? address::kExpires : -1;
-    case 13:
-      return text.IsToken(from, to, kInstance) ? address::kInstance : -1;
-    default:
-      return -1;
-  }
-}
-
-// The same for Via.
-Position ViaSlot(const Text& text, Position from, Position to) {
-  switch (to - from) {
+      return !is_via && kTag.Begins(name) ? address::kTag : -1;
     case 5:
-      return text.IsToken(from, to, kRport) ? via::kRport : -1;
+      return is_via && kRport.Begins(name) ? via::kRport : -1;
     case 6:
-      return text.IsToken(from, to, kBranch) ? via::kBranch : -1;
+      if (is_via) return kBranch.Begins(name) ? via::kBranch : -1;
+      return kRegId.Begins(name) ? address::kRegId : -1;
+    case 7:
+      return !is_via && kExpires.Begins(name) ? address::kExpires : -1;
     case 8:
-      return text.IsToken(from, to, kReceived) ? via::kReceived : -1;
+      return is_via && kReceived.Begins(name) ? via::kReceived : -1;
+    case 13:
+      return !is_via && kInstance.Begins(name) ? address::kInstance : -1;
     default:
       return -1;
   }
 }
 
 // *( SEMI generic-param ) up to `limit`, or up to a comma when `is_list`. Returns where it ended, -1 when malformed.
-Position ScanParams(const Text& text, Position from, Position limit, bool is_list, int32_t* record, bool is_via) {
+template <bool is_via>
+Position ScanParams(const Text& text, Position from, Position limit, bool is_list, int32_t* record) {
   Position here = text.SkipBlank(from, limit);
   while (here < limit) {
-    if (text.At(here) == ',' && is_list) return here;
-    if (text.At(here) != ';') return -1;
+    if (text.At(here) != ';') return text.At(here) == ',' && is_list ? here : -1;
     const Position name_at = text.SkipBlank(here + 1, limit);
     const Position name_end = text.TokenEnd(name_at, limit);
     if (name_end == name_at) return -1;
@@ -73,7 +68,7 @@ Position ScanParams(const Text& text, Position from, Position limit, bool is_lis
       }
       here = text.SkipBlank(value_end, limit);
     }
-    const Position slot = is_via ? ViaSlot(text, name_at, name_end) : AddressSlot(text, name_at, name_end);
+    const Position slot = Slot<is_via>(text, name_at, name_end);
     if (slot >= 0 && record[slot] == -1) SetPair(record + slot, value_at, value_end);
   }
   return here;
@@ -89,29 +84,57 @@ Position BareUriEnd(const Text& text, Position from, Position limit, bool is_lis
   return limit;
 }
 
-// One name-addr or addr-spec with its parameters. Returns where it ended, -1 when malformed.
-Position ScanAddressInto(const Text& text, Position from, Position limit, bool is_list, int32_t* record) {
-  Position open = from;
+// The URI between the bracket at `open` and the next one; notes it and returns where it ends, -1 when malformed.
+Position ScanBracketedUri(const Text& text, Position open, Position limit, int32_t* record, bool* is_uri) {
+  const Position from = open + 1;
+  Position to = ScanBracketedSipUri(text, from, limit, record + address::kUriSplit);
+  *is_uri = to >= 0;
+  if (!*is_uri) {
+    to = text.Find('>', from, limit);
+    if (to == limit) return -1;
+    *is_uri = ScanUri(text, from, to, record + address::kUriSplit);
+  }
+  SetPair(record + address::kUri, from, to);
+  return to;
+}
+
+Position ScanBareUri(const Text& text, Position from, Position limit, bool is_list, int32_t* record, bool* is_uri) {
+  const Position to = BareUriEnd(text, from, limit, is_list);
+  if (to < 0) return -1;
+  *is_uri = ScanUri(text, from, to, record + address::kUriSplit);
+  SetPair(record + address::kUri, from, to);
+  return to;
+}
+
+// Notes the display name, if there is one, and returns where the angle bracket is; the URI is bare when there is none.
+// -1 when malformed.
+Position ScanDisplayName(const Text& text, Position from, Position limit, int32_t* record) {
   if (text.Is(from, limit, '"')) {
     const Position end = text.QuotedEnd(from, limit);
     if (end < 0) return -1;
     SetPair(record + address::kDisplay, from, end);
-    open = text.SkipBlank(end, limit);
-    if (!text.Is(open, limit, '<')) return -1;
-  } else {
-    open = text.Skip<kDisplay>(from, limit);
-    if (open > from && text.Is(open, limit, '<')) SetPair(record + address::kDisplay, from, text.TrimEnd(from, open));
+    const Position open = text.SkipBlank(end, limit);
+    return text.Is(open, limit, '<') ? open : -1;
   }
+  const Position open = text.Skip<kDisplay>(from, limit);
+  if (open > from && text.Is(open, limit, '<')) SetPair(record + address::kDisplay, from, text.TrimEnd(from, open));
+  return open;
+}
+
+// One name-addr or addr-spec with its parameters. Returns where it ended, -1 when malformed.
+Position ScanAddressInto(const Text& text, Position from, Position limit, bool is_list, int32_t* record) {
+  const Position open = ScanDisplayName(text, from, limit, record);
+  if (open < 0) return -1;
   const bool is_bracketed = text.Is(open, limit, '<');
-  const Position uri_at = is_bracketed ? open + 1 : from;
-  const Position uri_end = is_bracketed ? text.Find('>', uri_at, limit) : BareUriEnd(text, from, limit, is_list);
-  if (uri_end < 0 || (is_bracketed && uri_end == limit)) return -1;
-  const bool is_uri = ScanUri(text, uri_at, uri_end, record + address::kUriSplit);
+  bool is_uri = false;
+  const Position uri_end = is_bracketed ? ScanBracketedUri(text, open, limit, record, &is_uri)
+                                        : ScanBareUri(text, from, limit, is_list, record, &is_uri);
+  if (uri_end < 0) return -1;
+  const Position uri_at = record[address::kUri];
   // A URI that is well formed has no char that may not stand there.
   if (!is_uri && (SchemeEnd(text, uri_at, uri_end) < 0 || text.Skip<kUriText>(uri_at, uri_end) < uri_end)) return -1;
-  SetPair(record + address::kUri, uri_at, uri_end);
   const Position params_at = is_bracketed ? uri_end + 1 : uri_end;
-  const Position end = ScanParams(text, params_at, limit, is_list, record, false);
+  const Position end = ScanParams<false>(text, params_at, limit, is_list, record);
   if (end < 0) return -1;
   SetPair(record + address::kParams, params_at, end);
   record[address::kFlags] = is_uri ? layout::kValid | layout::kValidUri : layout::kValid;
@@ -124,23 +147,30 @@ Position SkipSlash(const Text& text, Position from, Position limit) {
   return text.Is(at, limit, '/') ? text.SkipBlank(at + 1, limit) : -1;
 }
 
-Position ScanViaInto(const Text& text, Position from, Position limit, bool is_list, int32_t* record) {
-  if (from + 3 > limit || !text.IsText(from, from + 3, "sip")) return -1;
+// Behind SIP/2.0/; -1 when it is not there.
+Position SkipProtocol(const Text& text, Position from, Position limit) {
+  // Nearly always without blanks; what follows is no blank then either.
+  if (text.HasWord(from, limit, kProtocol)) return text.SkipBlank(from + static_cast<Position>(kProtocol.length()), limit);
+  if (!text.HasWord(from, limit, kSip)) return -1;
   const Position version_at = SkipSlash(text, from + 3, limit);
-  if (version_at < 0 || version_at + 3 > limit || !text.IsText(version_at, version_at + 3, "2.0")) return -1;
-  const Position transport_at = SkipSlash(text, version_at + 3, limit);
+  return version_at >= 0 && text.HasWord(version_at, limit, kVersion) ? SkipSlash(text, version_at + 3, limit) : -1;
+}
+
+Position ScanViaInto(const Text& text, Position from, Position limit, bool is_list, int32_t* record) {
+  const Position transport_at = SkipProtocol(text, from, limit);
   if (transport_at < 0) return -1;
   const Position transport_end = text.TokenEnd(transport_at, limit);
   const Position host_at = text.SkipBlank(transport_end, limit);
   if (transport_end == transport_at || host_at == transport_end) return -1;
-  Position host_end = host_at;
+  Position host_end;
   if (text.Is(host_at, limit, '[')) {
-    host_end = text.Find(']', host_at, limit) + 1;
-    if (host_end > limit) return -1;
+    host_end = Ipv6ReferenceEnd(text, host_at, limit);
+    if (host_end < 0) return -1;
   } else {
-    host_end = text.TokenEnd(host_at, limit);
+    host_end = text.Skip<kHost>(host_at, limit);
+    // A token may have chars that no host has.
+    if (host_end == host_at || (host_end < limit && IsClass(text.At(host_end), kToken))) return -1;
   }
-  if (!IsHost(text, host_at, host_end)) return -1;
   Position params_at = host_end;
   const Position colon = text.SkipBlank(host_end, limit);
   if (text.Is(colon, limit, ':')) {
@@ -152,7 +182,7 @@ Position ScanViaInto(const Text& text, Position from, Position limit, bool is_li
   }
   SetPair(record + via::kTransport, transport_at, transport_end);
   SetPair(record + via::kHost, host_at, host_end);
-  const Position end = ScanParams(text, params_at, limit, is_list, record, true);
+  const Position end = ScanParams<true>(text, params_at, limit, is_list, record);
   if (end < 0) return -1;
   SetPair(record + via::kParams, params_at, end);
   const Position rport_at = record[via::kRport];
@@ -163,22 +193,29 @@ Position ScanViaInto(const Text& text, Position from, Position limit, bool is_li
   return end;
 }
 
+template <bool is_via>
+Position ScanOne(const Text& text, Position from, Position limit, bool is_list, int32_t* record) {
+  constexpr Position size = is_via ? static_cast<Position>(via::kSize) : static_cast<Position>(address::kSize);
+  Clear<size>(record);
+  Position end = is_via ? ScanViaInto(text, from, limit, is_list, record) : ScanAddressInto(text, from, limit, is_list, record);
+  if (end < 0) {
+    Clear<size>(record);
+    end = is_list ? text.ElementEnd(from, limit) : limit;
+    const bool is_star = !is_via && text.At(from) == '*' && text.TrimEnd(from, end) == from + 1;
+    record[address::kFlags] = is_star ? layout::kStar : 0;
+  }
+  SetPair(record + address::kText, from, text.TrimEnd(from, end));
+  return end;
+}
+
 }  // namespace
 
-Position ScanElement(const Text& text, Position from, Position limit, bool is_list, int32_t* record, bool is_via) {
-  const Position size = is_via ? static_cast<Position>(via::kSize) : static_cast<Position>(address::kSize);
-  Clear(record, size);
-  Position end = is_via ? ScanViaInto(text, from, limit, is_list, record) : ScanAddressInto(text, from, limit, is_list, record);
-  const bool is_valid = end >= 0;
-  if (!is_valid) {
-    Clear(record, size);
-    record[address::kFlags] = 0;
-    end = is_list ? text.ElementEnd(from, limit) : limit;
-  }
-  const Position text_end = text.TrimEnd(from, end);
-  if (!is_via && !is_valid && text_end == from + 1 && text.At(from) == '*') record[address::kFlags] = layout::kStar;
-  SetPair(record + address::kText, from, text_end);
-  return end;
+Position ScanAddress(const Text& text, Position from, Position limit, bool is_list, int32_t* record) {
+  return ScanOne<false>(text, from, limit, is_list, record);
+}
+
+Position ScanVia(const Text& text, Position from, Position limit, int32_t* record) {
+  return ScanOne<true>(text, from, limit, true, record);
 }
 
 }  // namespace dsbc

@@ -5,9 +5,10 @@
 
 namespace dsbc {
 
-// Scans the element at `from`, which must be no blank, into `record` (layout::address::kSize or
-// via::kSize numbers). Returns where it ended: at a comma (when
-// `is_list`) or at `limit`. A malformed one has its text only, up to where the list's next comma is.
-Position ScanElement(const Text& text, Position from, Position limit, bool is_list, int32_t* record, bool is_via);
+// Both scan the element at `from`, which must be no blank, into `record` (layout::address::kSize or via::kSize numbers), and
+// return where it ended: at a comma (in a list) or at `limit`. A malformed one has its text only, up to where the list's
+// next comma is.
+Position ScanAddress(const Text& text, Position from, Position limit, bool is_list, int32_t* record);
+Position ScanVia(const Text& text, Position from, Position limit, int32_t* record);
 
 }  // namespace dsbc

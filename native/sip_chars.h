@@ -23,6 +23,10 @@ enum CharClass : uint16_t {
   kFoldBlank = 4096,
 };
 
+// The classes that every plain char (a letter, a digit, `-`, `.` or `_`) belongs to; sip_marks.h marks where the others are.
+constexpr uint16_t kPlainClasses =
+    kToken | kUser | kPassword | kHost | kUriParameter | kUri | kUriHeader | kDisplay | kUriText | kValue;
+
 constexpr std::array<uint16_t, 256> MakeCharClasses() {
   std::array<uint16_t, 256> classes{};
   struct Marker {
@@ -57,25 +61,9 @@ constexpr std::array<uint16_t, 256> MakeCharClasses() {
 
 inline constexpr std::array<uint16_t, 256> kCharClasses = MakeCharClasses();
 
-// The same for sixteen bytes at once: for each low nibble, which high nibbles (0 to 7, one bit each) make a byte of the class,
-// and whether bytes over 127 belong to it.
-struct NibbleTable {
-  alignas(16) uint8_t rows[16];
-  bool high;
-};
-
-constexpr NibbleTable MakeNibbleTable(CharClass flag) {
-  NibbleTable table{};
-  for (unsigned c = 0; c < 128; c++) {
-    if ((kCharClasses[c] & flag) != 0) table.rows[c & 15] = static_cast<uint8_t>(table.rows[c & 15] | (1u << (c >> 4)));
-  }
-  table.high = (kCharClasses[255] & flag) != 0;
-  return table;
-}
-
-template <CharClass flag>
-inline constexpr NibbleTable kNibbles = MakeNibbleTable(flag);
-
 inline bool IsClass(char c, uint16_t flags) { return (kCharClasses[static_cast<unsigned char>(c)] & flags) != 0; }
+
+// A letter, a digit, `-`, `.` or `_`.
+constexpr bool IsPlain(unsigned c) { return (kCharClasses[c] & kPlainClasses) == kPlainClasses; }
 
 }  // namespace dsbc

@@ -12,7 +12,7 @@ namespace line = layout::line;
 
 struct Name {
   Word word;
-  int32_t id;
+  int32_t id = layout::kOther;
 };
 
 constexpr Name kNames[] = {
@@ -43,50 +43,45 @@ constexpr Name kNames[] = {
     {"k", layout::kSupported},
 };
 
-constexpr size_t kNameCount = sizeof kNames / sizeof kNames[0];
+// The names by length, first and last char: no two have the same place.
+constexpr size_t kPlaces = 64;
+constexpr size_t PlaceOf(size_t length, unsigned first, unsigned last) {
+  return ((length + (first & 31)) * 4 + (last & 31)) % kPlaces;
+}
 
-// The names that begin with a letter, by its low five bits.
-struct NameIndex {
-  static constexpr size_t kMost = 6;
-  int8_t at[32][kMost]{};
-  int8_t count[32]{};
+struct NameTable {
+  Name at[kPlaces]{};
+  bool is_perfect = true;
 };
-constexpr NameIndex MakeNameIndex() {
-  NameIndex index{};
-  for (size_t i = 0; i < kNameCount; i++) {
-    const int letter = kNames[i].word.first() & 31;
-    index.at[letter][static_cast<size_t>(index.count[letter]++)] = static_cast<int8_t>(i);
-  }
-  return index;
-}
-constexpr NameIndex kNameIndex = MakeNameIndex();
-
-// The known name that stands at `from` with a colon right behind it, as it nearly always is; nullptr when there is none.
-const Name* FindName(const Text& text, Position from, Position end) {
-  const auto letter = static_cast<size_t>(text.At(from) & 31);
-  const uint64_t beginning = text.Eight(from);
-  for (int8_t i = 0; i < kNameIndex.count[letter]; i++) {
-    const Name& name = kNames[kNameIndex.at[letter][i]];
-    if (name.word.MayBegin(beginning) && text.HasWord(from, end, name.word, ':')) return &name;
-  }
-  return nullptr;
-}
-
-// The id of the name that is all of the token [from, to).
-int32_t HeaderId(const Text& text, Position from, Position to) {
+constexpr NameTable MakeNameTable() {
+  NameTable table{};
   for (const Name& name : kNames) {
-    if (text.IsToken(from, to, name.word)) return name.id;
+    Name& place = table.at[PlaceOf(name.word.length(), name.word.first(), name.word.last())];
+    if (place.id != layout::kOther) table.is_perfect = false;
+    place = name;
   }
-  return layout::kOther;
+  return table;
 }
+constexpr NameTable kNameTable = MakeNameTable();
+static_assert(kNameTable.is_perfect);
+
+// The id of the name that is all of the token [from, to), which is not empty.
+int32_t HeaderId(const Text& text, Position from, Position to) {
+  const char* name = text.Bytes(from);
+  const auto length = static_cast<size_t>(to - from);
+  const Name& known = kNameTable.at[PlaceOf(length, static_cast<unsigned char>(name[0]), static_cast<unsigned char>(name[length - 1]))];
+  return text.IsWord(from, to, known.word) ? known.id : static_cast<int32_t>(layout::kOther);
+}
+
+constexpr Word kSip("sip/");
 
 bool IsBlank(char c) { return c == ' ' || c == '\t'; }
 
 // SIP/1*DIGIT.1*DIGIT in any case is all of [from, to).
 bool IsVersion(const Text& text, Position from, Position to) {
-  if (from + 4 > to || !text.IsText(from, from + 4, "sip/")) return false;
-  const Position dot = text.Skip<kDigit>(from + 4, to);
-  return dot > from + 4 && text.Is(dot, to, '.') && dot + 1 < to && text.Skip<kDigit>(dot + 1, to) == to;
+  if (!text.HasWord(from, to, kSip)) return false;
+  const Position dot = text.SkipEach<kDigit>(from + 4, to);
+  return dot > from + 4 && text.Is(dot, to, '.') && dot + 1 < to && text.SkipEach<kDigit>(dot + 1, to) == to;
 }
 
 int32_t ScanStatusLine(const Text& text, Position from, Position to, int32_t* head) {
@@ -117,8 +112,9 @@ int32_t ScanRequestLine(const Text& text, Position from, Position to, int32_t* h
   const Position method_end = ScanMethod(text, from, to, head);
   if (method_end < 0 || method_end == to || text.At(method_end) != ' ') return layout::kRequestLine;
   const Position uri_at = method_end + 1;
-  const Position uri_end = text.Find(' ', uri_at, to);
-  if (uri_end == uri_at || uri_end == to || text.Find('\t', uri_at, uri_end) < uri_end) return layout::kRequestLine;
+  Position uri_end = text.NextStop(uri_at);
+  while (uri_end < to && !IsBlank(text.At(uri_end))) uri_end = text.NextStop(uri_end + 1);
+  if (uri_end == uri_at || uri_end >= to || text.At(uri_end) != ' ') return layout::kRequestLine;
   if (!IsVersion(text, uri_end + 1, to)) return layout::kRequestLine;
   SetPair(head + layout::kUri, uri_at, uri_end);
   SetPair(head + layout::kVersion, uri_end + 1, to);
@@ -127,14 +123,10 @@ int32_t ScanRequestLine(const Text& text, Position from, Position to, int32_t* h
 }
 
 int32_t ScanStartLine(const Text& text, Position from, Position to, bool is_bare, int32_t* head) {
-  const bool is_status = from + 4 <= to && text.IsText(from, from + 4, "sip/");
+  const bool is_status = text.HasWord(from, to, kSip);
   if (!is_bare) return is_status ? ScanStatusLine(text, from, to, head) : ScanRequestLine(text, from, to, head);
   if (!is_status) ScanMethod(text, from, to, head);
   return layout::kBareLineEndInStart;
-}
-
-void SetFault(int32_t* head, int32_t fault) {
-  if (head[layout::kFault] == layout::kNone) head[layout::kFault] = fault;
 }
 
 constexpr Word kUsername("username");
@@ -153,7 +145,7 @@ void ScanCredentials(const Text& text, Position from, Position limit, int32_t* u
     const bool is_quoted = text.Is(value_at, limit, '"');
     const Position value_end = is_quoted ? text.QuotedEnd(value_at, limit) : text.TokenEnd(value_at, limit);
     if (value_end <= value_at) return;
-    if (text.IsToken(here, name_end, kUsername)) {
+    if (text.IsWord(here, name_end, kUsername)) {
       SetPair(username, value_at, value_end);
       return;
     }
@@ -165,121 +157,131 @@ void ScanCredentials(const Text& text, Position from, Position limit, int32_t* u
 
 class Scanner {
  public:
-  Scanner(const Text& text, int32_t* out, size_t out_size) : text_(text), table_(out, out_size) {
-    head_ = table_.Record(0, layout::kHeadSize);
-  }
+  Scanner(ScanBuffer& buffer, size_t size, int32_t* out, size_t out_size)
+      : text_(buffer, size), table_(out, out_size), head_(table_.Record(0, layout::kHeadSize)) {}
 
   int32_t Run() {
-    Clear(head_, layout::kFirst);
+    Clear<layout::kUsed>(head_);
     for (int32_t at = layout::kFirst; at < layout::kHeadSize; at++) head_[at] = 0;
-    for (const int32_t at : {layout::kFault, layout::kKind, layout::kStatus, layout::kLines, layout::kElements, layout::kUriValid}) {
-      head_[at] = 0;
-    }
-    head_[layout::kBody] = text_.size();
-    Position from = 0;
-    while (text_.At(from) == '\r' && text_.At(from + 1) == '\n') from += 2;
+    head_[layout::kKind] = head_[layout::kStatus] = head_[layout::kUriValid] = 0;
+    const Position from = text_.start();
     bool is_bare = false;
     const Position end = text_.FindLineEnd(from, &is_bare);
+    Position body = text_.size();
     if (end < 0) {
-      head_[layout::kFault] = layout::kNoStartLine;
-      head_[layout::kUsed] = layout::kHeadSize;
-      return layout::kHeadSize;
+      SetFault(layout::kNoStartLine);
+    } else {
+      // A start line's fault comes first in the text.
+      SetFault(ScanStartLine(text_, from, end, is_bare, head_));
+      body = ScanHeaders(end + 2);
     }
-    const int32_t start_fault = ScanStartLine(text_, from, end, is_bare, head_);
-    ScanHeaders(end + 2);
-    head_[layout::kUsed] = used_;
-    // A start line's fault comes first in the text.
-    if (start_fault != layout::kNone) head_[layout::kFault] = start_fault;
-    return used_;
+    head_[layout::kFault] = fault_;
+    head_[layout::kBody] = static_cast<int32_t>(body);
+    head_[layout::kLines] = lines_;
+    head_[layout::kElements] = elements_;
+    head_[layout::kUsed] = static_cast<int32_t>(used_);
+    return static_cast<int32_t>(used_);
   }
 
  private:
-  void ScanHeaders(Position from) {
-    Position at = from;
-    while (at < text_.size()) {
-      if (text_.At(at) == '\r' && text_.At(at + 1) == '\n') break;
+  // Returns where the body begins.
+  Position ScanHeaders(Position from) {
+    for (Position at = from; at < text_.size();) {
       bool is_bare = false;
-      Position end = text_.FindLineEnd(at, &is_bare);
-      while (end >= 0 && IsBlank(text_.At(end + 2))) end = text_.FindLineEnd(end + 2, &is_bare);
+      const Position end = text_.FindHeaderEnd(at, &is_bare);
+      if (end == at) return at + 2;
       if (end < 0) {
-        SetFault(head_, layout::kCut);
-        head_[layout::kBody] = text_.size();
-        return;
+        SetFault(layout::kCut);
+        return text_.size();
       }
       if (is_bare) {
-        SetFault(head_, layout::kBareLineEnd);
+        SetFault(layout::kBareLineEnd);
       } else {
         ScanLine(at, end);
       }
       at = end + 2;
     }
-    head_[layout::kBody] = at + 2 < text_.size() ? at + 2 : text_.size();
+    return text_.size();
   }
 
   void ScanLine(Position from, Position end) {
-    Position name_end;
-    Position colon;
-    int32_t id;
-    if (const Name* name = FindName(text_, from, end)) {
-      id = name->id;
-      name_end = from + static_cast<Position>(name->word.length());
-      colon = name_end;
-    } else {
-      name_end = text_.TokenEnd(from, end);
-      colon = text_.SkipBlank(name_end, end);
-      if (name_end == from || !text_.Is(colon, end, ':')) {
-        SetFault(head_, layout::kNoName);
-        return;
-      }
-      id = colon == name_end ? static_cast<int32_t>(layout::kOther) : HeaderId(text_, from, name_end);
+    const Position name_end = text_.TokenEnd(from, end);
+    const Position colon = text_.SkipBlank(name_end, end);
+    if (name_end == from || !text_.Is(colon, end, ':')) {
+      SetFault(layout::kNoName);
+      return;
     }
+    const int32_t id = HeaderId(text_, from, name_end);
     const Position value_at = text_.SkipBlank(colon + 1, end);
     const Position value_end = text_.TrimEnd(value_at, end);
-    int32_t* record = table_.Record(used_, line::kSize);
+    const Position at = used_;
+    int32_t* record = table_.Record(at, line::kSize);
     record[line::kId] = id;
     SetPair(record + line::kName, from, name_end);
     SetPair(record + line::kValue, value_at, value_end);
-    if (id > 0 && head_[layout::kFirst + id] == 0) head_[layout::kFirst + id] = used_;
     used_ += line::kSize;
-    if (id >= layout::kVia && id <= layout::kPath) {
-      // The spill may be written meanwhile; then this record is not wanted any more.
-      ScanElements(value_at, value_end, id);
-    } else if (id == layout::kAuthorization || id == layout::kProxyAuthorization) {
-      ScanCredentials(text_, value_at, value_end, table_.Record(used_, layout::credentials::kSize));
-      used_ += layout::credentials::kSize;
+    lines_++;
+    if (id != layout::kOther) {
+      if (head_[layout::kFirst + id] == 0) head_[layout::kFirst + id] = static_cast<int32_t>(at);
+      ScanValue(id, value_at, value_end);
+      // The spill may have been written meanwhile; then this record is not wanted any more.
     }
-    record[line::kNext] = used_;
-    head_[layout::kLines]++;
+    record[line::kNext] = static_cast<int32_t>(used_);
   }
 
-  void ScanElements(Position from, Position limit, int32_t id) {
-    const bool is_via = id == layout::kVia;
-    const bool is_list = id != layout::kFrom && id != layout::kTo;
-    const Position size = is_via ? static_cast<Position>(layout::via::kSize) : static_cast<Position>(layout::address::kSize);
+  // What is known of the value goes behind its line's record.
+  void ScanValue(int32_t id, Position from, Position limit) {
+    if (id <= layout::kPath) {
+      ScanElements(id, from, limit);
+    } else if (id == layout::kAuthorization || id == layout::kProxyAuthorization) {
+      ScanCredentials(text_, from, limit, table_.Record(used_, layout::credentials::kSize));
+      used_ += layout::credentials::kSize;
+    }
+  }
+
+  void ScanElements(int32_t id, Position from, Position limit) {
     if (from >= limit) return;
     for (Position here = from;; here++) {  // over the comma
-      if (head_[layout::kElements] >= layout::kMaxElements) {
-        SetFault(head_, layout::kTooManyElements);
+      if (elements_ >= layout::kMaxElements) {
+        SetFault(layout::kTooManyElements);
         return;
       }
-      head_[layout::kElements]++;
-      here = text_.SkipBlank(here, limit);
-      here = ScanElement(text_, here, limit, is_list, table_.Record(used_, size), is_via);
-      used_ += size;
+      elements_++;
+      here = ScanElement(id, text_.SkipBlank(here, limit), limit);
       if (here >= limit) return;
     }
   }
 
+  Position ScanElement(int32_t id, Position from, Position limit) {
+    if (id == layout::kVia) {
+      const Position end = ScanVia(text_, from, limit, table_.Record(used_, layout::via::kSize));
+      used_ += layout::via::kSize;
+      return end;
+    }
+    const bool is_list = id != layout::kFrom && id != layout::kTo;
+    const Position end = ScanAddress(text_, from, limit, is_list, table_.Record(used_, layout::address::kSize));
+    used_ += layout::address::kSize;
+    return end;
+  }
+
+  // The first in the text counts.
+  void SetFault(int32_t fault) {
+    if (fault_ == layout::kNone) fault_ = fault;
+  }
+
   const Text text_;
   Table table_;
-  int32_t* head_;
+  int32_t* const head_;
   Position used_ = layout::kHeadSize;
+  int32_t fault_ = layout::kNone;
+  int32_t lines_ = 0;
+  int32_t elements_ = 0;
 };
 
 }  // namespace
 
-int32_t ScanMessage(const char* data, size_t size, int32_t* out, size_t out_size) {
-  return Scanner(Text(data, size), out, out_size).Run();
+int32_t ScanMessage(ScanBuffer& buffer, size_t size, int32_t* out, size_t out_size) {
+  return Scanner(buffer, size, out, out_size).Run();
 }
 
 }  // namespace dsbc

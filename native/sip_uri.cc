@@ -7,6 +7,13 @@ namespace {
 
 namespace field = layout::uri;
 
+constexpr Word kSip("sip");
+constexpr Word kSips("sips");
+constexpr Word kTel("tel");
+constexpr Word kSipColon("sip:");
+
+constexpr Position kMaxIpv6 = 45;
+
 bool IsIpv4(const Text& text, Position from, Position to) {
   int parts = 0;
   Position start = from;
@@ -21,7 +28,7 @@ bool IsIpv4(const Text& text, Position from, Position to) {
 
 // RFC 4291 §2.2, without brackets or zone.
 bool IsIpv6(const Text& text, Position from, Position to) {
-  if (to - from < 2 || to - from > 45) return false;
+  if (to - from < 2 || to - from > kMaxIpv6) return false;
   int groups = 0;
   bool compressed = false;
   Position at = from;
@@ -32,7 +39,7 @@ bool IsIpv6(const Text& text, Position from, Position to) {
   }
   while (at < to) {
     const Position start = at;
-    at = text.Skip<kHex>(at, to);
+    at = text.SkipEach<kHex>(at, to);
     if (at < to && text.At(at) == '.') {
       if (!IsIpv4(text, start, to)) return false;
       groups += 2;
@@ -76,30 +83,36 @@ Position ScanUserinfo(const Text& text, Position from, Position to, int32_t* blo
   return end + 1;
 }
 
-bool ScanSip(const Text& text, Position from, Position to, int32_t* block) {
+// What is behind the scheme. Returns where the URI ends: at `to`, or at a '>' before it when it may be `bracketed`; -1
+// when it is malformed.
+Position ScanSip(const Text& text, Position from, Position to, bool bracketed, int32_t* block) {
   const Position host_at = ScanUserinfo(text, from, to, block);
   Position host_end;
   if (text.Is(host_at, to, '[')) {
-    host_end = text.Find(']', host_at, to) + 1;
-    if (host_end > to || !IsIpv6(text, host_at + 1, host_end - 1)) return false;
+    host_end = Ipv6ReferenceEnd(text, host_at, to);
+    if (host_end < 0) return -1;
   } else {
     host_end = text.Skip<kHost>(host_at, to);
-    if (host_end == host_at) return false;
+    if (host_end == host_at) return -1;
   }
   SetPair(block + field::kHost, host_at, host_end);
   Position params_at = host_end;
   if (text.Is(host_end, to, ':')) {
-    params_at = text.Skip<kDigit>(host_end + 1, to);
+    params_at = text.SkipEach<kDigit>(host_end + 1, to);
     const int32_t port = text.Decimal(host_end + 1, params_at, 65535);
-    if (port < 0) return false;
+    if (port < 0) return -1;
     block[field::kPort] = port;
   }
-  const Position end = ParamsEnd(text, params_at, to);
-  if (end < 0) return false;
-  SetPair(block + field::kParams, params_at, end);
-  if (end == to) return true;
-  block[field::kHeaders] = end + 1;
-  return text.Is(end, to, '?') && end + 1 < to && text.SkipEscaped<kUriHeader>(end + 1, to) == to;
+  const Position params_end = ParamsEnd(text, params_at, to);
+  if (params_end < 0) return -1;
+  SetPair(block + field::kParams, params_at, params_end);
+  if (params_end == to || (bracketed && text.Is(params_end, to, '>'))) return params_end;
+  const Position headers_at = params_end + 1;
+  block[field::kHeaders] = headers_at;
+  if (!text.Is(params_end, to, '?')) return -1;
+  const Position end = text.SkipEscaped<kUriHeader>(headers_at, to);
+  const bool is_whole = end > headers_at && (end == to || (bracketed && text.Is(end, to, '>')));
+  return is_whole ? end : -1;
 }
 
 // Digits, hex digits, '*', '#', a leading '+', and the visual separators of RFC 3966 §3.
@@ -121,10 +134,15 @@ bool ScanTel(const Text& text, Position from, Position to, int32_t* block) {
   return true;
 }
 
+void Begin(int32_t* block, Position to) {
+  Clear<field::kSize>(block);
+  SetPair(block + field::kHost, to, to);
+  SetPair(block + field::kParams, to, to);
+}
+
 }  // namespace
 
 Position SchemeEnd(const Text& text, Position from, Position to) {
-  if (text.Is(from + 3, to - 1, ':') && text.IsText(from, from + 3, "sip")) return from + 3;  // nearly always
   for (Position at = from; at < to; at++) {
     const char c = text.At(at);
     if (c == ':') return at == from || at == to - 1 ? -1 : at;
@@ -134,23 +152,35 @@ Position SchemeEnd(const Text& text, Position from, Position to) {
   return -1;
 }
 
-bool IsHost(const Text& text, Position from, Position to) {
-  if (from >= to) return false;
-  if (text.At(from) != '[') return text.Skip<kHost>(from, to) == to;
-  return text.At(to - 1) == ']' && IsIpv6(text, from + 1, to - 1);
+Position Ipv6ReferenceEnd(const Text& text, Position from, Position to) {
+  const Position close_by = to - from > kMaxIpv6 + 2 ? from + kMaxIpv6 + 2 : to;
+  const Position close = text.Find(']', from, close_by);
+  return close < close_by && IsIpv6(text, from + 1, close) ? close + 1 : -1;
 }
 
 bool ScanUri(const Text& text, Position from, Position to, int32_t* block) {
+  Begin(block, to);
+  if (text.HasWord(from, to - 1, kSipColon)) {  // nearly always
+    block[field::kSchemeEnd] = from + 3;
+    return ScanSip(text, from + 4, to, false, block) == to;
+  }
   const Position colon = SchemeEnd(text, from, to);
-  Clear(block, field::kSize);
-  SetPair(block + field::kHost, to, to);
-  SetPair(block + field::kParams, to, to);
   if (colon < 0) return false;
   block[field::kSchemeEnd] = colon;
-  if (text.IsText(from, colon, "sip") || text.IsText(from, colon, "sips")) return ScanSip(text, colon + 1, to, block);
-  if (text.IsText(from, colon, "tel")) return ScanTel(text, colon + 1, to, block);
+  if (text.IsWord(from, colon, kSip) || text.IsWord(from, colon, kSips)) {
+    return ScanSip(text, colon + 1, to, false, block) == to;
+  }
+  if (text.IsWord(from, colon, kTel)) return ScanTel(text, colon + 1, to, block);
   SetPair(block + field::kUser, colon + 1, to);
   return text.Skip<kUri>(colon + 1, to) == to;
+}
+
+Position ScanBracketedSipUri(const Text& text, Position from, Position limit, int32_t* block) {
+  if (!text.HasWord(from, limit, kSipColon)) return -1;
+  Begin(block, limit);
+  block[field::kSchemeEnd] = from + 3;
+  const Position end = ScanSip(text, from + 4, limit, true, block);
+  return end < limit ? end : -1;
 }
 
 }  // namespace dsbc

@@ -1,7 +1,7 @@
 import { createRequire } from 'node:module';
 import { join } from 'node:path';
 import { DsbcError } from './errors';
-import { useScanner, type HeaderScanner } from './message/scanner';
+import { useScanner, type ScannerFor } from './message/scanner';
 import { silentLogger, type Logger } from './telemetry/logger';
 
 /** `auto` runs the addon where it loads, `require` refuses to start without it, `off` never loads it. */
@@ -49,8 +49,11 @@ export interface RawNetwork {
 
 /** What native/addon.cc exports. */
 export interface NativeAddon {
-  /** The header scanner, native/sip_header. Throws TypeError on anything but a string and an Int32Array of HEAD.SIZE or more. */
-  readonly scan: HeaderScanner;
+  /**
+   * Header scanners, native/sip_header. Throws TypeError on anything but an Int32Array of HEAD.SIZE or more whose memory has
+   * a fixed size and is not shared; the scanner does on anything but a string, and when that memory was given away.
+   */
+  readonly scannerFor: ScannerFor;
   /** Milliseconds of CLOCK_BOOTTIME. */
   bootTime(): number;
   /** Linux only. */
@@ -101,7 +104,7 @@ function decide(mode: NativeMode): NativeStatus {
   useScanner();
   if (mode === 'off') return { mode, running: 'typescript', reason: 'switched off by the configuration' };
   try {
-    useScanner(loadAddon().scan);
+    useScanner(loadAddon().scannerFor);
     return { mode, running: 'native', reason: 'the addon is loaded' };
   } catch (cause) {
     const reason = `the addon cannot be loaded: ${firstLine(cause)}`;

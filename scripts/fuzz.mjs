@@ -28,7 +28,9 @@ if (probe.status !== 0) {
   );
   process.exit(0);
 }
-const sources = ['sip_address.cc', 'sip_header.cc', 'sip_uri.cc'].map((name) => join('native', name));
+const sources = ['sip_address.cc', 'sip_header.cc', 'sip_marks.cc', 'sip_uri.cc'].map((name) =>
+  join('native', name),
+);
 const flags = [
   '-std=gnu++17',
   '-g',

@@ -1,5 +1,7 @@
 // libFuzzer target: a whole message. The table's size varies, so that what does not fit is tried too.
+#include <algorithm>
 #include <cstdlib>
+#include <cstring>
 #include <vector>
 
 #include "../sip_header.h"
@@ -11,17 +13,28 @@ void Check(bool holds) {
   if (!holds) abort();
 }
 
+// Scans the text in a buffer that fits, with `behind` behind it, into a table that AddressSanitizer sees the end of.
+int32_t Scan(const uint8_t* data, size_t size, char behind, std::vector<int32_t>* table) {
+  dsbc::ScanBuffer buffer(size);
+  std::memset(buffer.bytes(), behind, size + dsbc::ScanBuffer::kPadding);
+  if (size > 0) std::memcpy(buffer.bytes(), data, size);
+  return dsbc::ScanMessage(buffer, size, table->data(), table->size());
+}
+
 }  // namespace
 
 extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   namespace layout = dsbc::layout;
-  // Copies of exactly the right size, so that AddressSanitizer sees one byte too far.
-  const std::vector<char> text(data, data + size);
   std::vector<int32_t> small(layout::kHeadSize + (size == 0 ? 0 : data[0]));
-  const int32_t needed = dsbc::ScanMessage(text.data(), size, small.data(), small.size());
+  const int32_t needed = Scan(data, size, '\0', &small);
   Check(needed >= layout::kHeadSize);
   std::vector<int32_t> table(static_cast<size_t>(needed));
-  Check(dsbc::ScanMessage(text.data(), size, table.data(), table.size()) == needed);
+  Check(Scan(data, size, '\0', &table) == needed);
+  // What lies behind the text decides nothing.
+  for (const char behind : {'\n', 'a', '"', '\xff'}) {
+    std::vector<int32_t> again(static_cast<size_t>(needed));
+    Check(Scan(data, size, behind, &again) == needed && again == table);
+  }
   const auto limit = static_cast<int32_t>(size);
   Check(table[layout::kBody] >= 0 && table[layout::kBody] <= limit);
   int32_t at = layout::kHeadSize;

@@ -7,7 +7,7 @@ const load = (root: string): typeof Native => {
   jest.doMock('node:module', () => ({
     createRequire: () => () => (): unknown => {
       if (root === 'missing') throw new Error('No native build was found\nloaded from: here');
-      return { scan: () => 48, bootTime: () => 1 };
+      return { scannerFor: () => () => 48, bootTime: () => 1 };
     },
   }));
   return jest.requireActual<typeof Native>('../../plugin/native');
@@ -76,6 +76,6 @@ describeWith(['addon'], 'the addon that is built here', () => {
     jest.resetModules();
     const { loadAddon } = jest.requireActual<typeof Native>('../../plugin/native');
     expect(loadAddon().bootTime()).toBeGreaterThan(0);
-    expect(loadAddon().scan('', new Int32Array(48))).toBe(48);
+    expect(loadAddon().scannerFor(new Int32Array(48))('')).toBe(48);
   });
 });

@@ -3,7 +3,7 @@ import fc from 'fast-check';
 import { HEAD } from '../../plugin/message/scan/layout';
 import { scanMessage } from '../../plugin/message/scan/message';
 import { parseMessage } from '../../plugin/message/parse';
-import { useScanner } from '../../plugin/message/scanner';
+import { useScanner, type HeaderScanner } from '../../plugin/message/scanner';
 import { loadAddon } from '../../plugin/native';
 import { mutations } from '../fixtures/mutations';
 import { describeWith } from '../fixtures/needs';
@@ -15,9 +15,12 @@ const MUTATIONS = Number(process.env['DSBC_TEST_MUTATIONS'] ?? 5_000);
 const native = new Int32Array(65536);
 const twin = new Int32Array(65536);
 
+let nativeScan: HeaderScanner | undefined;
+
 /** Both give the same number, and the same table as far as it is used. */
 function expectSame(text: string): void {
-  const used = loadAddon().scan(text, native);
+  nativeScan ??= loadAddon().scannerFor(native);
+  const used = nativeScan(text);
   expect(scanMessage(text, twin)).toBe(used);
   for (let at = 0; at < Math.min(used, twin.length); at++) {
     if (native[at] !== twin[at])
@@ -71,22 +74,34 @@ describeWith(['addon'], 'the native header scanner and its TypeScript twin', () 
     const needed = scanMessage(raw, twin);
     for (let size: number = HEAD.SIZE; size < needed; size += 97) {
       const memory = new Int32Array(size + 64).fill(77);
-      expect(loadAddon().scan(raw, memory.subarray(0, size))).toBe(needed);
+      expect(loadAddon().scannerFor(memory.subarray(0, size))(raw)).toBe(needed);
       expect(memory.subarray(size).every((value) => value === 77)).toBe(true);
     }
   });
 
-  it('refuses a table without room for the head, and what is no string or no table', () => {
-    const scan = loadAddon().scan as (...args: unknown[]) => number;
+  it('refuses a table without room for the head, and what is no table', () => {
+    const scannerFor = loadAddon().scannerFor as (...args: unknown[]) => unknown;
+    const resizable = Reflect.construct(ArrayBuffer, [4096, { maxByteLength: 8192 }]);
     for (const args of [
-      ['x', new Int32Array(HEAD.SIZE - 1)],
-      ['x', new Uint8Array(4096)],
+      [new Int32Array(HEAD.SIZE - 1)],
+      [new Uint8Array(4096)],
+      [new Int32Array(new SharedArrayBuffer(4096))],
+      [new Int32Array(resizable)],
       ['x'],
-      [1, native],
       [],
     ]) {
-      expect(() => scan(...args)).toThrow(expect.objectContaining({ name: 'TypeError' }));
+      expect(() => scannerFor(...args)).toThrow(expect.objectContaining({ name: 'TypeError' }));
     }
+  });
+
+  it('refuses what is no text, and a table whose memory was given away', () => {
+    const table = new Int32Array(HEAD.SIZE);
+    const scan = loadAddon().scannerFor(table) as (...args: unknown[]) => number;
+    for (const args of [[1], [undefined], [Buffer.from('x')], []])
+      expect(() => scan(...args)).toThrow(expect.objectContaining({ name: 'TypeError' }));
+    expect(scan('')).toBe(HEAD.SIZE);
+    structuredClone(table.buffer, { transfer: [table.buffer] });
+    expect(() => scan('')).toThrow(expect.objectContaining({ name: 'TypeError' }));
   });
 
   it('share their layout: sip_layout.h has the numbers of layout.ts', () => {
@@ -120,7 +135,7 @@ describe.each(['native', 'typescript'])('bounded work, %s', (which) => {
   beforeEach(() => {
     if (which === 'native') {
       try {
-        useScanner(loadAddon().scan);
+        useScanner(loadAddon().scannerFor);
       } catch {
         useScanner();
       }
