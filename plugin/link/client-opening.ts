@@ -14,6 +14,8 @@ export interface OpeningPort {
   readonly requestTimeoutMs: number;
   send(text: string): string;
   sendAndForget(text: string): void;
+  /** The server knows an early dialog whatever provisional answer made it; else (drachtio-server) only a reliable one. */
+  readonly knowsEarlyDialogs: boolean;
   /** The leg of this id, made when it is new. */
   leg(id: string): Leg;
 }
@@ -86,7 +88,10 @@ export class ClientOpening implements Opening {
 
   private provisional(answer: LegAnswer, dialogId: string): void {
     if (this.settled) return;
-    if (dialogId !== '' && answer.message.get('rseq') !== undefined) {
+    const isEarly = this.port.knowsEarlyDialogs
+      ? answer.status > 100 && answer.message.to?.params.some(([name]) => name === 'tag') === true
+      : answer.message.get('rseq') !== undefined;
+    if (dialogId !== '' && isEarly) {
       this.early = this.port.leg(dialogId);
       this.early.learn(answer.message, 'received');
     }
@@ -129,6 +134,7 @@ export class ClientOpening implements Opening {
     this.settle(outcome);
     clearTimeout(this.deadline);
     this.deadline = setTimeout(() => {
+      this.early?.forget();
       this.forget();
     }, LATE_MS);
     this.deadline.unref();

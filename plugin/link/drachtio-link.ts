@@ -140,6 +140,7 @@ export class DrachtioLink implements DialogLink {
     this.channel.assertFits(text, this.capabilities);
     return new ClientOpening(text, request, {
       ...this.channel.ownPort(socket),
+      knowsEarlyDialogs: this.capabilities.exactHeaders,
       leg: (id) => this.leg(id, socket),
     });
   }
@@ -167,6 +168,8 @@ export class DrachtioLink implements DialogLink {
       const sent = reply.bytes && parseMessage(reply.bytes).message;
       if (sent) leg.learn(sent, 'sent');
       entry.leg = leg;
+      // Cancelled or refused while the answer that made it was on its way.
+      if (entry.failed) leg.forget();
     });
     if (leg === undefined) {
       throw new DsbcError('DSBC_LINK_REFUSED', 'the SIP server made no dialog', {
@@ -313,7 +316,13 @@ export class DrachtioLink implements DialogLink {
           this.channel.sendAndForget(on, text);
         },
         run: (on, text, request) => {
-          const own = { uri: 'sip:placeholder', timeoutMs: request.timeoutMs };
+          const { timeoutMs, cancel, signal } = request;
+          const own = {
+            uri: 'sip:placeholder',
+            timeoutMs,
+            ...(cancel === undefined ? {} : { cancel }),
+            ...(signal === undefined ? {} : { signal }),
+          };
           return runOwnRequest(text, own, this.capabilities, this.channel.ownPort(on), request.onProvisional);
         },
         gone: (gone) => {
@@ -332,6 +341,7 @@ export class DrachtioLink implements DialogLink {
     this.library.forget(request, 'cancelled');
     // The server has answered 487 by itself; a proxied one goes on until its outcome is told.
     if (!request.proxied) this.inbound.remove(request);
+    request.failed = true;
     request.leg?.forget();
     for (const fault of request.cancel()) {
       this.log.error({ err: fault, callId: request.message.callId }, 'a CANCEL listener failed');

@@ -17,6 +17,8 @@ export class Inbound implements InboundRequest {
   library?: { readonly req: LibraryRequest; readonly res: LibraryResponse };
   /** The leg its answers made. */
   leg?: Leg;
+  /** Cancelled or refused: no dialog comes of it. */
+  failed = false;
   isEarlyUpdate = false;
   private tableId: string | undefined;
   private cancelListeners: (() => void)[] = [];

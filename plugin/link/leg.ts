@@ -8,6 +8,13 @@ import type { HeadersAndBody, InDialogRequest, LegAnswer, SipDialog } from './si
 /** Requests kept for a handler that is not set yet. */
 const MOST_WAITING = 32;
 
+/**
+ * When the ACK of an INVITE inside the dialog goes out again, milliseconds after the first: a server that swallows the
+ * repeated 2xx (drachtio-server) would leave the far side without it when the first is lost. Between the far side's
+ * own repetitions, which come after 0.5, 1.5, 3.5, 7.5 s.
+ */
+const ACK_AGAIN_MS = [700, 2000, 6000];
+
 /** What a leg needs of the link. */
 export interface LegPort {
   readonly link: SipLink;
@@ -28,6 +35,11 @@ export class Leg implements SipDialog {
   private waiting: InboundRequest[] = [];
   private lostListener: ((reason: string) => void) | undefined;
   private lostReason: string | undefined;
+  /** CSeq number of the INVITE whose 2xx came last. */
+  private inviteSequence: number | undefined;
+  /** That 2xx belongs to an INVITE inside the dialog and came over UDP. */
+  private mayLoseAck = false;
+  private readonly timers = new Set<NodeJS.Timeout>();
 
   constructor(
     readonly id: string,
@@ -46,17 +58,40 @@ export class Leg implements SipDialog {
     this.callId = answer.callId ?? '';
     this.localTag = side === 'sent' ? to : from;
     this.remoteTag = side === 'sent' ? from : to;
+    if (side === 'received') this.inviteSequence = answer.cseq?.number;
   }
 
   async request(request: InDialogRequest): Promise<ClientOutcome> {
     if (this.ended) return { kind: 'transport_error', reason: 'the dialog is over' };
     const text = this.text(request.method, request.headers, request.body ?? '');
     if (request.method === 'BYE') this.end();
-    return this.port.run(this.socket, text, request);
+    const outcome = await this.port.run(this.socket, text, request);
+    if (request.method === 'INVITE' && outcome.kind === 'answer' && outcome.status < 300) {
+      this.inviteSequence = outcome.message.cseq?.number;
+      this.mayLoseAck = outcome.source.transport === 'udp';
+    }
+    return outcome;
   }
 
   acknowledge(ack: HeadersAndBody = { headers: [], body: '' }): void {
-    this.port.sendAndForget(this.socket, this.text('ACK', ack.headers, ack.body));
+    const { exactHeaders } = this.link.capabilities;
+    // Left to itself drachtio-server takes the number of its latest request, an INFO in between for instance.
+    const isGiven = !exactHeaders && this.inviteSequence !== undefined;
+    const headers: HeaderLine[] = isGiven
+      ? [['CSeq', `${this.inviteSequence} ACK`], ...ack.headers]
+      : [...ack.headers];
+    const text = this.text('ACK', headers, ack.body);
+    this.port.sendAndForget(this.socket, text);
+    this.stopTimers();
+    if (exactHeaders || !this.mayLoseAck) return;
+    for (const milliseconds of ACK_AGAIN_MS) {
+      const timer = setTimeout(() => {
+        this.timers.delete(timer);
+        this.port.sendAndForget(this.socket, text);
+      }, milliseconds);
+      timer.unref();
+      this.timers.add(timer);
+    }
   }
 
   acknowledgeProvisional(
@@ -71,6 +106,10 @@ export class Leg implements SipDialog {
   onRequest(handler: (request: InboundRequest) => void): void {
     this.handler = handler;
     for (const request of this.waiting.splice(0)) handler(request);
+  }
+
+  hold(): void {
+    this.handler = undefined;
   }
 
   onLost(listener: (reason: string) => void): void {
@@ -98,8 +137,14 @@ export class Leg implements SipDialog {
     this.lostListener?.(reason);
   }
 
+  private stopTimers(): void {
+    for (const timer of this.timers) clearTimeout(timer);
+    this.timers.clear();
+  }
+
   private end(): void {
     this.ended = true;
+    this.stopTimers();
     this.port.gone(this);
   }
 

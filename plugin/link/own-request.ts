@@ -35,7 +35,7 @@ export function ownRequestText(request: ClientRequest | OpeningRequest, can: Lin
 /** Runs one own client transaction to its end: an answer, a deadline, an abort, or the loss of the link. */
 export function runOwnRequest(
   text: string,
-  request: Pick<ClientRequest, 'uri' | 'timeoutMs' | 'signal'>,
+  request: Pick<ClientRequest, 'uri' | 'timeoutMs' | 'signal'> & { readonly cancel?: AbortSignal },
   can: LinkCapabilities,
   port: OwnRequestPort,
   provisional?: AnswerListener['provisional'],
@@ -46,6 +46,7 @@ export function runOwnRequest(
     const finish = (outcome: ClientOutcome): void => {
       clearTimeout(deadline);
       request.signal?.removeEventListener('abort', abort);
+      request.cancel?.removeEventListener('abort', cancel);
       commands.forget(commandId);
       if (transactionId !== undefined) transactions.forget(transactionId);
       resolve(outcome);
@@ -60,10 +61,16 @@ export function runOwnRequest(
     const abort = (): void => {
       giveUp('aborted');
     };
+    const cancel = (): void => {
+      if (transactionId === undefined) return;
+      const startLine = `CANCEL ${request.uri} SIP/2.0`;
+      port.sendAndForget(sipCommand({ transactionId, startLine, headers: [], body: '' }));
+    };
     const deadline = setTimeout(() => {
       giveUp('timeout');
     }, request.timeoutMs);
     request.signal?.addEventListener('abort', abort, { once: true });
+    request.cancel?.addEventListener('abort', cancel, { once: true });
     const commandId = port.send(text);
     commands.add(commandId, socket, port.requestTimeoutMs, {
       reply: (frame) => {
@@ -74,6 +81,7 @@ export function runOwnRequest(
         }
         transactionId = id;
         transactions.open(id, socket, { settle: finish, ...(provisional ? { provisional } : {}) });
+        if (request.cancel?.aborted === true) cancel();
       },
       timedOut: () => {
         finish({ kind: 'transport_error', reason: 'the SIP server did not take the request in time' });

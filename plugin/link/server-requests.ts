@@ -121,7 +121,10 @@ export class ServerRequests {
     if (response.status >= 200) {
       this.parts.table.remove(entry);
       this.parts.library.forget(entry, 'answered');
-      if (response.status >= 300 && entry.dialogId === '') entry.leg?.forget();
+      if (response.status >= 300 && entry.dialogId === '') {
+        entry.failed = true;
+        entry.leg?.forget();
+      }
     } else {
       entry.inProgress = true;
     }

@@ -24,6 +24,10 @@ export interface InDialogRequest {
   /** Milliseconds until the wait for a final answer ends. */
   readonly timeoutMs: number;
   readonly onProvisional?: (answer: LegAnswer) => void;
+  /** Aborted: an INVITE is cancelled (CANCEL goes out); what the far side then says is the outcome. */
+  readonly cancel?: AbortSignal;
+  /** Aborted: the wait ends at once as `aborted`. */
+  readonly signal?: AbortSignal;
 }
 
 export interface HeadersAndBody {
@@ -52,6 +56,8 @@ export interface SipDialog {
    * set is given at once, in order.
    */
   onRequest(handler: (request: InboundRequest) => void): void;
+  /** Keeps requests for the next handler. */
+  hold(): void;
   /** Called once when the server ended the dialog by itself (no ACK, session timer, link lost). */
   onLost(listener: (reason: string) => void): void;
   /** Forgets it here; what still comes for it is answered by the server. */

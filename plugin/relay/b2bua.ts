@@ -3,6 +3,8 @@ import type { FlowChoice, HeaderLine, InboundRequest, ResponseSpec } from '../li
 import type { SipMessage } from '../message/sip-message';
 import { bestAnswer } from './best-answer';
 import { Bridge } from './bridge';
+import { Crossing } from './crossing';
+import { EarlyDialog } from './early-dialog';
 import { answerHeaders, isReliable, openingHeaders } from './leg-headers';
 import { LegIds } from './leg-ids';
 import {
@@ -36,8 +38,6 @@ export interface B2buaOptions extends FlowChoice {
 /** An INVITE may ring this long (timer C and some). */
 const INVITE_MS = 300_000;
 const SUBSCRIBE_MS = 32_000;
-/** Requests of the caller kept until both legs are bridged. */
-const MOST_HELD = 32;
 
 interface Answered {
   readonly status: number;
@@ -75,11 +75,9 @@ class BridgedCall {
   private readonly attempts: AttemptRecord[] = [];
   private readonly answers: Answered[] = [];
   private current: Opening | undefined;
+  private readonly crossing: Crossing;
+  private readonly early: EarlyDialog;
   private readonly kind: 'INVITE' | 'SUBSCRIBE';
-  /** Our 2xx is with the caller's server; until that says so, the legs are not bridged. */
-  private accepting = false;
-  /** What the caller sent on getting our 2xx, before we knew that it was sent: its ACK, a hang-up, a hold. */
-  private readonly held: InboundRequest[] = [];
 
   constructor(
     private readonly request: InboundRequest,
@@ -89,6 +87,8 @@ class BridgedCall {
     private readonly ids: LegIds,
     private readonly bridges: Set<Bridge>,
   ) {
+    this.crossing = new Crossing(ids, dependencies.log);
+    this.early = new EarlyDialog(this.crossing);
     this.kind = request.message.method === 'SUBSCRIBE' ? 'SUBSCRIBE' : 'INVITE';
     request.onCancel(() => {
       this.current?.cancel();
@@ -176,45 +176,16 @@ class BridgedCall {
       headers: answerHeaders(message, this.caller.capabilities),
       body: message.body,
     };
-    const prack = (): void => {
-      opening.early?.acknowledgeProvisional(answer, message.cseq?.number ?? 1);
-    };
     this.caller.respondInDialog(this.request, response).then(
       (leg) => {
-        leg.onRequest((inner) => {
-          this.early(inner, answer, opening);
-        });
+        this.early.follow(leg, answer, opening);
       },
       (error: unknown) => {
         // The caller takes no reliable answers, or is gone: the far side must not wait for its PRACK.
-        if (reliable) prack();
+        if (reliable) opening.early?.acknowledgeProvisional(answer, message.cseq?.number ?? 1);
         this.dependencies.log.info({ err: error, callId: this.request.message.callId }, '18x not delivered');
       },
     );
-  }
-
-  /** A request of the caller before the final answer: PRACK goes over, anything else has to wait (RFC 3311 §5.2). */
-  private early(inner: InboundRequest, answer: LegAnswer, opening: Opening): void {
-    const { message, link } = inner;
-    const failed = (error: unknown): void => {
-      this.dependencies.log.info({ err: error, callId: message.callId }, 'early request not answered');
-    };
-    if (this.accepting && message.method !== 'PRACK') {
-      if (this.held.length < MOST_HELD) this.held.push(inner);
-      else link.drop(inner);
-      return;
-    }
-    if (message.method === 'ACK') return;
-    if (message.method !== 'PRACK') {
-      link.respond(inner, { status: 500, headers: [['Retry-After', '2']] }).catch(failed);
-      return;
-    }
-    const content = message.get('content-type');
-    opening.early?.acknowledgeProvisional(answer, answer.message.cseq?.number ?? 1, {
-      headers: content === undefined ? [] : [['Content-Type', content]],
-      body: message.body,
-    });
-    link.respond(inner, { status: 200 }).catch(failed);
   }
 
   /** The far side said yes: the caller hears it, and both legs are bridged. */
@@ -232,6 +203,8 @@ class BridgedCall {
       release();
       return { kind: 'cancelled', attempts: this.attempts };
     }
+    // The ACK may be there before this function goes on after its answer.
+    this.early.hold(far);
     try {
       const response = await this.changed(
         { status, message, target },
@@ -242,13 +215,12 @@ class BridgedCall {
           body: message.body,
         },
       );
-      this.accepting = true;
       const near = await this.caller.respondInDialog(this.request, response);
       this.bridge(near, far, lateOffer);
       return { kind: 'answered', answer: { status, message, target }, attempts: this.attempts };
     } catch (error) {
       release();
-      for (const inner of this.held.splice(0)) inner.link.drop(inner);
+      this.early.forget();
       if (this.wasCancelled()) return { kind: 'cancelled', attempts: this.attempts };
       this.dependencies.log.info({ err: error, callId: this.request.message.callId }, '2xx not delivered');
       return { kind: 'lost', reason: 'the answer could not be delivered', attempts: this.attempts };
@@ -267,6 +239,7 @@ class BridgedCall {
       b: far,
       kind: this.kind,
       ids: this.ids,
+      crossing: this.crossing,
       log,
       ended: () => {
         this.bridges.delete(bridge);
@@ -275,7 +248,7 @@ class BridgedCall {
     });
     this.bridges.add(bridge);
     if (lateOffer) bridge.acknowledgeBy(near, far);
-    bridge.start(this.held.splice(0));
+    bridge.start();
     log.info({ callId: near.callId, farCallId: far.callId, kind: this.kind }, 'bridge up');
   }
 

@@ -1,20 +1,19 @@
 import type { HeadersAndBody, LegAnswer, SipDialog } from '../link/sip-dialog';
-import type { ClientOutcome, HeaderLine, InboundRequest, ResponseSpec } from '../link/sip-link';
+import type { ClientOutcome, HeaderLine, InboundRequest } from '../link/sip-link';
 import type { Logger } from '../telemetry/logger';
-import { answerHeaders, inDialogHeaders } from './leg-headers';
+import { contentHeaders, NON_INVITE_MS, type Crossing } from './crossing';
 import type { LegIds } from './leg-ids';
 import { provisionalEndsReinvite, provisionalHidesFinal } from './server-traps';
 
 /** How long an INVITE inside the dialog may ring: timer C (RFC 3261 §16.6 step 11). */
 const REINVITE_MS = 180_000;
-/** 64 × T1. */
-const OTHER_MS = 32_000;
 
 export interface BridgeParts {
   readonly a: SipDialog;
   readonly b: SipDialog;
   readonly kind: 'INVITE' | 'SUBSCRIBE';
   readonly ids: LegIds;
+  readonly crossing: Crossing;
   readonly log: Logger;
   readonly ended: () => void;
 }
@@ -24,25 +23,23 @@ export class Bridge {
   private readonly timers = new Set<NodeJS.Timeout>();
   /** Whose ACK the other leg waits for, since it carries the session description. */
   private readonly awaitedAcks = new Map<SipDialog, (ack: HeadersAndBody) => void>();
+  /** Ends the INVITEs inside the dialog that have no final answer yet. */
+  private readonly reinvites = new Set<AbortController>();
   private over = false;
 
   constructor(private readonly parts: BridgeParts) {
     parts.ids.add(parts.a, parts.b);
   }
 
-  /**
-   * From here on requests cross. To be called synchronously after both legs exist: the first may be there already.
-   * `held`: those of `a` that came before.
-   */
-  start(held: readonly InboundRequest[] = []): void {
+  /** From here on requests cross. To be called synchronously after both legs exist: the first may be there already. */
+  start(): void {
     const { a, b } = this.parts;
     a.onLost((reason) => {
-      this.hangUp(b, reason);
+      this.hangUp(b, a, reason);
     });
     b.onLost((reason) => {
-      this.hangUp(a, reason);
+      this.hangUp(a, b, reason);
     });
-    for (const request of held) this.cross(request, a, b);
     a.onRequest((request) => {
       this.cross(request, a, b);
     });
@@ -51,10 +48,13 @@ export class Bridge {
     });
   }
 
-  /** `to` is acknowledged by the ACK of `from`, which has the answer to its offer; or without, if none comes. */
+  /**
+   * `to` is acknowledged by the ACK of `from`, which has the answer to its offer. If none comes the call is over
+   * (RFC 3261 §13.3.1.4).
+   */
   acknowledgeBy(from: SipDialog, to: SipDialog): void {
-    const timer = this.later(OTHER_MS, () => {
-      if (this.awaitedAcks.delete(from)) to.acknowledge();
+    const timer = this.later(NON_INVITE_MS, () => {
+      this.end('no ACK');
     });
     this.awaitedAcks.set(from, (ack) => {
       clearTimeout(timer);
@@ -66,101 +66,107 @@ export class Bridge {
   /** Ends both sides. */
   end(reason: string): void {
     const { a, b } = this.parts;
-    this.hangUp(a, reason);
-    this.hangUp(b, reason);
+    this.hangUp(a, b, reason);
+    this.hangUp(b, a, reason);
   }
 
   private cross(request: InboundRequest, from: SipDialog, to: SipDialog): void {
-    const { method } = request.message;
-    if (method === 'ACK') {
-      const acknowledge = this.awaitedAcks.get(from);
-      this.awaitedAcks.delete(from);
-      acknowledge?.({ headers: contentHeaders(request), body: request.message.body });
-      return;
+    const { crossing, log } = this.parts;
+    switch (request.message.method) {
+      case 'ACK':
+        this.acknowledged(request, from);
+        return;
+      case 'BYE':
+        this.report(this.bye(request, from, to), request);
+        return;
+      case 'INVITE':
+        if (this.awaitedAcks.has(from)) {
+          // Its ACK was lost, so the other side still waits for one: no second INVITE there before (RFC 3261 §14.1).
+          void crossing.answer(request, { status: 491 });
+          return;
+        }
+        this.report(this.reinvite(request, from, to), request);
+        return;
+      case 'PRACK':
+        // Of a provisional answer that the final one has overtaken.
+        log.debug({ callId: from.callId }, 'a PRACK after the final answer');
+        void crossing.answer(request, { status: 200 });
+        return;
+      default:
+        this.report(this.relay(request, from, to), request);
     }
-    const crossing = method === 'BYE' ? this.bye(request, from, to) : this.relay(request, from, to);
+  }
+
+  private report(crossing: Promise<void>, { message }: InboundRequest): void {
     crossing.catch((error: unknown) => {
-      this.parts.log.error({ err: error, callId: from.callId, method }, 'a request did not cross');
+      const { callId, method } = message;
+      this.parts.log.error({ err: error, callId, method }, 'a request did not cross');
     });
+  }
+
+  private acknowledged(ack: InboundRequest, from: SipDialog): void {
+    const acknowledge = this.awaitedAcks.get(from);
+    this.awaitedAcks.delete(from);
+    acknowledge?.({ headers: contentHeaders(ack), body: ack.message.body });
   }
 
   /** A hang-up needs nobody's consent: answered at once, whatever the other side says. */
   private async bye(request: InboundRequest, from: SipDialog, to: SipDialog): Promise<void> {
-    const headers = this.headersOf(request, to);
+    const { crossing } = this.parts;
+    const headers = crossing.headersOf(request, to);
+    this.acknowledgeWhatWaits(to, from);
     from.forget();
+    const said = crossing.answer(request, { status: 200 });
+    const heard = to.ended ? undefined : to.request({ method: 'BYE', headers, timeoutMs: NON_INVITE_MS });
     this.finish();
-    const said = this.answer(request, { status: 200 });
-    if (!to.ended) await to.request({ method: 'BYE', headers, timeoutMs: OTHER_MS });
+    await heard;
     await said;
   }
 
   private async relay(request: InboundRequest, from: SipDialog, to: SipDialog): Promise<void> {
-    const { message } = request;
-    const isInvite = message.method === 'INVITE';
-    const outcome = await this.ask(request, from, to);
-    if (isInvite && outcome.kind === 'answer' && outcome.status < 300) {
-      // With an offer in the INVITE its answer is here; without one it comes with the ACK.
-      if (message.body !== '') to.acknowledge();
-      else this.acknowledgeBy(from, to);
-    }
-    await this.answer(request, this.responseTo(outcome, from));
+    const { crossing } = this.parts;
+    const outcome = await to.request(crossing.requestOf(request, to));
+    await crossing.answer(request, crossing.responseTo(outcome, from));
     if (this.endsSubscription(request)) this.finishSubscription();
   }
 
-  private ask(request: InboundRequest, from: SipDialog, to: SipDialog): Promise<ClientOutcome> {
-    const { method } = request.message;
-    const asked = { method, headers: this.headersOf(request, to), body: this.bodyOf(request) };
-    if (method !== 'INVITE') return to.request({ ...asked, timeoutMs: OTHER_MS });
-    return new Promise((resolve, reject) => {
-      const onProvisional = (answer: LegAnswer): void => {
-        if (answer.status === 100) return;
-        if (provisionalHidesFinal(to.link.capabilities)) {
-          resolve({ kind: 'transport_error', reason: 'the final answer will not be told' });
-        } else if (!provisionalEndsReinvite(from.link.capabilities)) {
-          void this.answer(request, this.response(answer, from));
-        }
-      };
-      to.request({ ...asked, timeoutMs: REINVITE_MS, onProvisional }).then(resolve, reject);
-    });
-  }
-
-  private responseTo(outcome: ClientOutcome, from: SipDialog): ResponseSpec {
-    switch (outcome.kind) {
-      case 'answer':
-        return this.response(outcome, from);
-      case 'timeout':
-      case 'aborted':
-        return { status: 408 };
-      case 'transport_error':
-        // The leg is gone on the far side of the server: the dialog is not there any more.
-        return { status: /dialog/i.test(outcome.reason) ? 481 : 503 };
-      case 'link_lost':
-        return { status: 503 };
+  private async reinvite(request: InboundRequest, from: SipDialog, to: SipDialog): Promise<void> {
+    const { crossing } = this.parts;
+    const outcome = await this.ask(request, from, to);
+    if (outcome.kind === 'answer' && outcome.status < 300) {
+      // With an offer in the INVITE its answer is here; without one it comes with the ACK.
+      if (request.message.body !== '' || request.cancelled) to.acknowledge();
+      else this.acknowledgeBy(from, to);
     }
+    // Cancelled: the server has answered.
+    if (request.cancelled) return;
+    await crossing.answer(request, crossing.responseTo(outcome, from));
   }
 
-  private response({ message, status }: LegAnswer, from: SipDialog): ResponseSpec {
-    return {
-      status,
-      ...(message.reason === '' ? {} : { reason: message.reason.replace(/[\r\n\0]/g, ' ') }),
-      headers: answerHeaders(message, from.link.capabilities),
-      body: message.body,
-    };
-  }
-
-  private headersOf({ message }: InboundRequest, to: SipDialog): HeaderLine[] {
-    const { ids } = this.parts;
-    return inDialogHeaders(message, to.link.capabilities).map(([name, value]): HeaderLine => {
-      const key = name.toLowerCase();
-      if (key === 'refer-to') return [name, ids.mapReferTo(value)];
-      if (key === 'replaces' || key === 'target-dialog') return [name, ids.mapReplaces(value)];
-      return [name, value];
+  private async ask(request: InboundRequest, from: SipDialog, to: SipDialog): Promise<ClientOutcome> {
+    const { crossing } = this.parts;
+    const cancel = new AbortController();
+    request.onCancel(() => {
+      cancel.abort();
     });
-  }
-
-  private bodyOf({ message }: InboundRequest): string {
-    const isDialogInfo = /^application\/dialog-info\+xml\b/i.test(message.get('content-type') ?? '');
-    return isDialogInfo ? this.parts.ids.mapDialogInfo(message.body) : message.body;
+    const end = new AbortController();
+    this.reinvites.add(end);
+    try {
+      return await new Promise((resolve, reject) => {
+        const onProvisional = (answer: LegAnswer): void => {
+          if (answer.status === 100) return;
+          if (provisionalHidesFinal(to.link.capabilities)) {
+            resolve({ kind: 'transport_error', reason: 'the final answer will not be told' });
+          } else if (!provisionalEndsReinvite(from.link.capabilities)) {
+            void crossing.answer(request, crossing.response(answer, from));
+          }
+        };
+        const asked = { ...crossing.requestOf(request, to), timeoutMs: REINVITE_MS, onProvisional };
+        to.request({ ...asked, cancel: cancel.signal, signal: end.signal }).then(resolve, reject);
+      });
+    } finally {
+      this.reinvites.delete(end);
+    }
   }
 
   private endsSubscription({ message }: InboundRequest): boolean {
@@ -174,9 +180,13 @@ export class Bridge {
     this.finish();
   }
 
-  private hangUp(leg: SipDialog, reason: string): void {
+  private hangUp(leg: SipDialog, other: SipDialog, reason: string): void {
+    this.acknowledgeWhatWaits(leg, other);
+    if (!leg.ended) this.sendBye(leg, reason);
     this.finish();
-    if (leg.ended) return;
+  }
+
+  private sendBye(leg: SipDialog, reason: string): void {
     if (this.parts.kind === 'SUBSCRIBE') {
       leg.forget();
       return;
@@ -185,17 +195,14 @@ export class Bridge {
     const headers: HeaderLine[] = [
       ['Reason', /^(sip|q\.850)\b/i.test(text) ? reason : `SIP;cause=503;text="${text}"`],
     ];
-    leg.request({ method: 'BYE', headers, timeoutMs: OTHER_MS }).catch((error: unknown) => {
+    leg.request({ method: 'BYE', headers, timeoutMs: NON_INVITE_MS }).catch((error: unknown) => {
       this.parts.log.warn({ err: error, callId: leg.callId }, 'could not hang up');
     });
   }
 
-  private async answer(request: InboundRequest, response: ResponseSpec): Promise<void> {
-    try {
-      await request.link.respond(request, response);
-    } catch (error) {
-      this.parts.log.info({ err: error, callId: request.message.callId }, 'answer in a dialog not delivered');
-    }
+  /** A 2xx is acknowledged before the call it belongs to is hung up (RFC 3261 §13.2.2.4). */
+  private acknowledgeWhatWaits(leg: SipDialog, other: SipDialog): void {
+    if (this.awaitedAcks.delete(other) && !leg.ended) leg.acknowledge();
   }
 
   private later(ms: number, action: () => void): NodeJS.Timeout {
@@ -214,18 +221,8 @@ export class Bridge {
     for (const timer of this.timers) clearTimeout(timer);
     this.timers.clear();
     this.awaitedAcks.clear();
+    for (const reinvite of this.reinvites) reinvite.abort();
     this.parts.ids.remove(this.parts.a, this.parts.b);
     this.parts.ended();
   }
-}
-
-/** Of an ACK only what describes its body goes over. */
-function contentHeaders({ message }: InboundRequest): HeaderLine[] {
-  const headers: HeaderLine[] = [];
-  for (const header of message.headers) {
-    if (header.key.startsWith('content-') && header.key !== 'content-length') {
-      headers.push([header.key === 'content-type' ? 'Content-Type' : header.name, header.value]);
-    }
-  }
-  return headers;
 }

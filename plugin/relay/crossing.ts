@@ -1,0 +1,90 @@
+import type { InDialogRequest, LegAnswer, SipDialog } from '../link/sip-dialog';
+import type { ClientOutcome, HeaderLine, InboundRequest, ResponseSpec } from '../link/sip-link';
+import type { Logger } from '../telemetry/logger';
+import { answerHeaders, inDialogHeaders } from './leg-headers';
+import type { LegIds } from './leg-ids';
+
+/** 64 × T1. */
+export const NON_INVITE_MS = 32_000;
+
+/** What changes about a request, and about its answer, on the way from one leg to the other. */
+export class Crossing {
+  constructor(
+    private readonly ids: LegIds,
+    private readonly log: Logger,
+  ) {}
+
+  /** The request as it goes out on the other leg; INVITE too, whose time and provisional answers are the caller's. */
+  requestOf(request: InboundRequest, to: SipDialog): InDialogRequest {
+    const { message } = request;
+    return {
+      method: message.method,
+      headers: this.headersOf(request, to),
+      body: this.bodyOf(request),
+      timeoutMs: NON_INVITE_MS,
+    };
+  }
+
+  headersOf({ message }: InboundRequest, to: SipDialog): HeaderLine[] {
+    const { ids } = this;
+    return inDialogHeaders(message, to.link.capabilities).map(([name, value]): HeaderLine => {
+      const key = name.toLowerCase();
+      if (key === 'refer-to') return [name, ids.mapReferTo(value)];
+      if (key === 'replaces' || key === 'target-dialog') return [name, ids.mapReplaces(value)];
+      return [name, value];
+    });
+  }
+
+  /** The answer to what crossed, as `from` hears it. */
+  responseTo(outcome: ClientOutcome, from: SipDialog): ResponseSpec {
+    switch (outcome.kind) {
+      case 'answer':
+        return this.response(outcome, from);
+      case 'timeout':
+        return { status: 408 };
+      case 'aborted':
+        return { status: 487 };
+      case 'transport_error':
+        // The leg is gone on the far side of the server: the dialog is not there any more.
+        return { status: /dialog/i.test(outcome.reason) ? 481 : 503 };
+      case 'link_lost':
+        return { status: 503 };
+    }
+  }
+
+  response({ message, status }: LegAnswer, from: SipDialog): ResponseSpec {
+    return {
+      status,
+      ...(message.reason === '' ? {} : { reason: message.reason.replace(/[\r\n\0]/g, ' ') }),
+      headers: answerHeaders(message, from.link.capabilities),
+      body: message.body,
+    };
+  }
+
+  /** Answers; whoever asked may be gone. True if the answer went out. */
+  async answer(request: InboundRequest, response: ResponseSpec): Promise<boolean> {
+    try {
+      await request.link.respond(request, response);
+      return true;
+    } catch (error) {
+      this.log.info({ err: error, callId: request.message.callId }, 'answer in a dialog not delivered');
+      return false;
+    }
+  }
+
+  private bodyOf({ message }: InboundRequest): string {
+    const isDialogInfo = /^application\/dialog-info\+xml\b/i.test(message.get('content-type') ?? '');
+    return isDialogInfo ? this.ids.mapDialogInfo(message.body) : message.body;
+  }
+}
+
+/** Of an ACK or PRACK only what describes its body goes over. */
+export function contentHeaders({ message }: InboundRequest): HeaderLine[] {
+  const headers: HeaderLine[] = [];
+  for (const header of message.headers) {
+    if (header.key.startsWith('content-') && header.key !== 'content-length') {
+      headers.push([header.key === 'content-type' ? 'Content-Type' : header.name, header.value]);
+    }
+  }
+  return headers;
+}
