@@ -94,6 +94,7 @@ export class ClientOpening implements Opening {
     if (dialogId !== '' && isEarly) {
       this.early = this.port.leg(dialogId);
       this.early.learn(answer.message, 'received');
+      this.early.openedBy = this.transactionId;
     }
     this.request.onProvisional?.(answer);
   }
@@ -110,6 +111,7 @@ export class ClientOpening implements Opening {
     const dialog = this.port.leg(dialogId);
     const { message, source, status } = outcome;
     dialog.learn(message, 'received');
+    dialog.openedBy = this.transactionId;
     if (this.settled) {
       this.release(dialog);
       return;

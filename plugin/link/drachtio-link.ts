@@ -167,6 +167,7 @@ export class DrachtioLink implements DialogLink {
       leg = this.leg(id, entry.socket);
       const sent = reply.bytes && parseMessage(reply.bytes).message;
       if (sent) leg.learn(sent, 'sent');
+      leg.openedBy = entry.serverId;
       entry.leg = leg;
       // Cancelled or refused while the answer that made it was on its way.
       if (entry.failed) leg.forget();
@@ -315,15 +316,19 @@ export class DrachtioLink implements DialogLink {
         sendAndForget: (on, text) => {
           this.channel.sendAndForget(on, text);
         },
-        run: (on, text, request) => {
-          const { timeoutMs, cancel, signal } = request;
+        run: (leg, text, request) => {
+          const { cancel, signal, onProvisional } = request;
+          // drachtio-server knows an INVITE inside a dialog by the transaction that opened the dialog.
+          const cancelledBy = this.capabilities.exactHeaders ? undefined : leg.openedBy;
           const own = {
             uri: 'sip:placeholder',
-            timeoutMs,
+            timeoutMs: request.timeoutMs,
             ...(cancel === undefined ? {} : { cancel }),
+            ...(cancelledBy === undefined ? {} : { cancelledBy }),
             ...(signal === undefined ? {} : { signal }),
           };
-          return runOwnRequest(text, own, this.capabilities, this.channel.ownPort(on), request.onProvisional);
+          const port = this.channel.ownPort(leg.socket);
+          return runOwnRequest(text, own, this.capabilities, port, onProvisional);
         },
         gone: (gone) => {
           this.legs.end(gone, this.now());

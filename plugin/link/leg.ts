@@ -19,8 +19,8 @@ const ACK_AGAIN_MS = [700, 2000, 6000];
 export interface LegPort {
   readonly link: SipLink;
   sendAndForget(socket: Socket, text: string): void;
-  /** Runs an own transaction for a command text. */
-  run(socket: Socket, text: string, request: InDialogRequest): Promise<ClientOutcome>;
+  /** Runs an own transaction of a leg for a command text. */
+  run(leg: Leg, text: string, request: InDialogRequest): Promise<ClientOutcome>;
   /** Forgets the leg. */
   gone(leg: Leg): void;
 }
@@ -31,6 +31,8 @@ export class Leg implements SipDialog {
   localTag = '';
   remoteTag = '';
   ended = false;
+  /** The server's id of the transaction that opened it. */
+  openedBy: string | undefined;
   private handler: ((request: InboundRequest) => void) | undefined;
   private waiting: InboundRequest[] = [];
   private lostListener: ((reason: string) => void) | undefined;
@@ -65,7 +67,7 @@ export class Leg implements SipDialog {
     if (this.ended) return { kind: 'transport_error', reason: 'the dialog is over' };
     const text = this.text(request.method, request.headers, request.body ?? '');
     if (request.method === 'BYE') this.end();
-    const outcome = await this.port.run(this.socket, text, request);
+    const outcome = await this.port.run(this, text, request);
     if (request.method === 'INVITE' && outcome.kind === 'answer' && outcome.status < 300) {
       this.inviteSequence = outcome.message.cseq?.number;
       this.mayLoseAck = outcome.source.transport === 'udp';

@@ -32,10 +32,18 @@ export function ownRequestText(request: ClientRequest | OpeningRequest, can: Lin
   });
 }
 
+/** Beside the text: what ends it. */
+export interface OwnRequest extends Pick<ClientRequest, 'uri' | 'timeoutMs' | 'signal'> {
+  /** Aborted: CANCEL goes out, and the outcome is what is then answered. */
+  readonly cancel?: AbortSignal;
+  /** The transaction id a CANCEL has to name; default: its own. */
+  readonly cancelledBy?: string;
+}
+
 /** Runs one own client transaction to its end: an answer, a deadline, an abort, or the loss of the link. */
 export function runOwnRequest(
   text: string,
-  request: Pick<ClientRequest, 'uri' | 'timeoutMs' | 'signal'> & { readonly cancel?: AbortSignal },
+  request: OwnRequest,
   can: LinkCapabilities,
   port: OwnRequestPort,
   provisional?: AnswerListener['provisional'],
@@ -64,7 +72,8 @@ export function runOwnRequest(
     const cancel = (): void => {
       if (transactionId === undefined) return;
       const startLine = `CANCEL ${request.uri} SIP/2.0`;
-      port.sendAndForget(sipCommand({ transactionId, startLine, headers: [], body: '' }));
+      const id = request.cancelledBy ?? transactionId;
+      port.sendAndForget(sipCommand({ transactionId: id, startLine, headers: [], body: '' }));
     };
     const deadline = setTimeout(() => {
       giveUp('timeout');

@@ -18,13 +18,40 @@ export interface BridgeParts {
   readonly ended: () => void;
 }
 
+/** An INVITE inside the dialog on its way to the other leg. */
+class Reinvite {
+  readonly cancel = new AbortController();
+  readonly end = new AbortController();
+  private isEnded = false;
+
+  constructor(readonly request: InboundRequest) {
+    request.onCancel(() => {
+      this.cancel.abort();
+    });
+  }
+
+  /** The caller has its 487 already. */
+  get isCancelled(): boolean {
+    return this.isEnded || this.request.cancelled;
+  }
+
+  /**
+   * Somebody acknowledges a final answer we did not give: drachtio-server answers a CANCEL inside a dialog, and its
+   * INVITE, without telling, but for that ACK.
+   */
+  wasCancelled(): void {
+    this.isEnded = true;
+    this.cancel.abort();
+  }
+}
+
 /** Two legs of one call or subscription: what one side sends in its dialog goes out in the other. */
 export class Bridge {
   private readonly timers = new Set<NodeJS.Timeout>();
   /** Whose ACK the other leg waits for, since it carries the session description. */
   private readonly awaitedAcks = new Map<SipDialog, (ack: HeadersAndBody) => void>();
-  /** Ends the INVITEs inside the dialog that have no final answer yet. */
-  private readonly reinvites = new Set<AbortController>();
+  /** INVITEs inside the dialog that have no final answer yet, by the leg they came on. */
+  private readonly reinvites = new Map<SipDialog, Reinvite>();
   private over = false;
 
   constructor(private readonly parts: BridgeParts) {
@@ -105,6 +132,11 @@ export class Bridge {
   }
 
   private acknowledged(ack: InboundRequest, from: SipDialog): void {
+    const reinvite = this.reinvites.get(from);
+    if (reinvite !== undefined && ack.message.cseq?.number === reinvite.request.message.cseq?.number) {
+      reinvite.wasCancelled();
+      return;
+    }
     const acknowledge = this.awaitedAcks.get(from);
     this.awaitedAcks.delete(from);
     acknowledge?.({ headers: contentHeaders(ack), body: ack.message.body });
@@ -132,41 +164,36 @@ export class Bridge {
 
   private async reinvite(request: InboundRequest, from: SipDialog, to: SipDialog): Promise<void> {
     const { crossing } = this.parts;
-    const outcome = await this.ask(request, from, to);
-    if (outcome.kind === 'answer' && outcome.status < 300) {
-      // With an offer in the INVITE its answer is here; without one it comes with the ACK.
-      if (request.message.body !== '' || request.cancelled) to.acknowledge();
-      else this.acknowledgeBy(from, to);
+    const reinvite = new Reinvite(request);
+    this.reinvites.set(from, reinvite);
+    try {
+      const outcome = await this.ask(reinvite, from, to);
+      if (outcome.kind === 'answer' && outcome.status < 300) {
+        // With an offer in the INVITE its answer is here; without one it comes with the ACK, but not any more.
+        if (request.message.body !== '' || reinvite.isCancelled) to.acknowledge();
+        else this.acknowledgeBy(from, to);
+      }
+      if (reinvite.isCancelled) return;
+      await crossing.answer(request, crossing.responseTo(outcome, from));
+    } finally {
+      if (this.reinvites.get(from) === reinvite) this.reinvites.delete(from);
     }
-    // Cancelled: the server has answered.
-    if (request.cancelled) return;
-    await crossing.answer(request, crossing.responseTo(outcome, from));
   }
 
-  private async ask(request: InboundRequest, from: SipDialog, to: SipDialog): Promise<ClientOutcome> {
+  private ask({ request, cancel, end }: Reinvite, from: SipDialog, to: SipDialog): Promise<ClientOutcome> {
     const { crossing } = this.parts;
-    const cancel = new AbortController();
-    request.onCancel(() => {
-      cancel.abort();
+    return new Promise((resolve, reject) => {
+      const onProvisional = (answer: LegAnswer): void => {
+        if (answer.status === 100) return;
+        if (provisionalHidesFinal(to.link.capabilities)) {
+          resolve({ kind: 'transport_error', reason: 'the final answer will not be told' });
+        } else if (!provisionalEndsReinvite(from.link.capabilities)) {
+          void crossing.answer(request, crossing.response(answer, from));
+        }
+      };
+      const asked = { ...crossing.requestOf(request, to), timeoutMs: REINVITE_MS, onProvisional };
+      to.request({ ...asked, cancel: cancel.signal, signal: end.signal }).then(resolve, reject);
     });
-    const end = new AbortController();
-    this.reinvites.add(end);
-    try {
-      return await new Promise((resolve, reject) => {
-        const onProvisional = (answer: LegAnswer): void => {
-          if (answer.status === 100) return;
-          if (provisionalHidesFinal(to.link.capabilities)) {
-            resolve({ kind: 'transport_error', reason: 'the final answer will not be told' });
-          } else if (!provisionalEndsReinvite(from.link.capabilities)) {
-            void crossing.answer(request, crossing.response(answer, from));
-          }
-        };
-        const asked = { ...crossing.requestOf(request, to), timeoutMs: REINVITE_MS, onProvisional };
-        to.request({ ...asked, cancel: cancel.signal, signal: end.signal }).then(resolve, reject);
-      });
-    } finally {
-      this.reinvites.delete(end);
-    }
   }
 
   private endsSubscription({ message }: InboundRequest): boolean {
@@ -221,7 +248,7 @@ export class Bridge {
     for (const timer of this.timers) clearTimeout(timer);
     this.timers.clear();
     this.awaitedAcks.clear();
-    for (const reinvite of this.reinvites) reinvite.abort();
+    for (const { end } of this.reinvites.values()) end.abort();
     this.parts.ids.remove(this.parts.a, this.parts.b);
     this.parts.ended();
   }
