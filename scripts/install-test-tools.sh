@@ -10,6 +10,8 @@ need tcpdump tcpdump
 need arping iputils-arping
 need baresip baresip-core
 need kamailio kamailio
+need linphone-daemon linphone-cli
+need openssl openssl
 need perl perl-base
 need g++ g++
 if ! command -v clang++ >/dev/null 2>&1; then

@@ -29,8 +29,10 @@ export function flowFact(
   if (uri?.user === undefined || !isOurs(uri.host, uri.port)) return undefined;
   const read = tokens.read(uri.user);
   if (read.kind !== 'ok') return { token: uri.user, state: 'forged' };
-  const { transport, remote } = read.flow;
-  return { token: uri.user, state: 'valid', transport, address: remote.address, port: remote.port };
+  const { flow, behindNat } = read;
+  const { transport, remote } = flow;
+  const { address, port } = remote;
+  return { token: uri.user, state: 'valid', transport, address, port, behindNat };
 }
 
 /** Where sites send to reach this entry: its port for UDP, or for TCP if it has none. */
@@ -49,12 +51,13 @@ export function pathFor(
   request: InboundRequest,
   tokens: FlowTokens,
   mode: Config['nat']['path'],
+  behindNat: boolean,
 ): string | undefined {
   const { message } = request;
   if (message.method !== 'REGISTER' || !takesPath(message, mode)) return undefined;
   const { port, transport } = siteSide(request);
   return pathValue({
-    token: tokens.issue(flowOf(request)),
+    token: tokens.issue(flowOf(request), behindNat),
     entry: { address: request.receivedOn.address, port },
     transport,
     outbound: wantsOutbound(message),

@@ -60,7 +60,7 @@ function toSite(
   { config, tokens }: OrderParts,
 ): Ordered {
   const { message, source } = request;
-  const path = pathFor(request, tokens, config.nat.path);
+  const path = pathFor(request, tokens, config.nat.path, facts.behindNat);
   const isFar = facts.behindNat || isStream(source.transport);
   const site = config.systems[decision.system]?.sites[decision.plan[0]?.site ?? ''];
   const tellsFlow = isFar && site?.nat_dialogs === 'bypass';

@@ -122,6 +122,8 @@ export interface FlowFact {
   readonly transport?: string;
   readonly address?: string;
   readonly port?: number;
+  /** It was behind NAT when it registered; its Contact may say otherwise. */
+  readonly behindNat?: boolean;
 }
 
 /** What the relay choice needs to know of the SIP server; a link's capabilities fit. */

@@ -27,7 +27,7 @@ export const isFarSender = (facts: RequestFacts): boolean =>
 /** Whether the endpoint that a flow token names can be reached only through that flow. */
 export function isFarFlow(facts: RequestFacts): boolean {
   const { flow, target } = facts;
-  if (flow?.transport === undefined || isStream(flow.transport)) return true;
+  if (flow?.transport === undefined || isStream(flow.transport) || flow.behindNat === true) return true;
   return target.host.replace(/^\[|\]$/g, '') !== flow.address || (target.port ?? 5060) !== flow.port;
 }
 

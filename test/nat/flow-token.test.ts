@@ -32,13 +32,22 @@ describe('a flow token', () => {
   it('brings back the flow, at no more than 64 characters for IPv4', () => {
     const token = tokens.issue(flow);
     expect(token).toHaveLength(36);
-    expect(tokens.read(token)).toEqual({ kind: 'ok', flow, keyId: 1 });
+    expect(tokens.read(token)).toEqual({ kind: 'ok', flow, behindNat: false, keyId: 1 });
   });
 
   it('H06: brings back an IPv6 flow', () => {
     const token = tokens.issue(flow6);
     expect(token).toHaveLength(68);
-    expect(tokens.read(token)).toEqual({ kind: 'ok', flow: flow6, keyId: 1 });
+    expect(tokens.read(token)).toEqual({ kind: 'ok', flow: flow6, behindNat: false, keyId: 1 });
+  });
+
+  it('says whether the endpoint is behind NAT, and nobody can change that', () => {
+    const token = tokens.issue(flow, true);
+    expect(token).toHaveLength(36);
+    expect(tokens.read(token)).toEqual({ kind: 'ok', flow, behindNat: true, keyId: 1 });
+    const bytes = Buffer.from(token, 'base64url');
+    bytes[0]! &= 0x7f;
+    expect(tokens.read(bytes.toString('base64url'))).toEqual({ kind: 'bad_token' });
   });
 
   it('is the same flow after a round trip, whatever the flow', () => {

@@ -63,9 +63,10 @@ export const flow = (
   state: 'valid' | 'forged' | 'gone',
   address = '203.0.113.7',
   transport = 'udp',
+  behindNat = false,
 ): Partial<Arrival> => ({
   ...from('sourceMain'),
-  flow: { token: 'tok', state, transport, address, port: 40812 },
+  flow: { token: 'tok', state, transport, address, port: 40812, behindNat },
 });
 
 export const routed = (uri: string): SipRequest => ({ uri, headers: ['Route: <sip:tok@198.51.100.10;lr>'] });

@@ -31,6 +31,16 @@ export const SITE_CALLS: CallFlowGroup = {
     },
     {
       who: 'site main of source',
+      toWhom: 'a phone behind NAT that gives the address of its NAT as its Contact',
+      registry: '(not asked)',
+      happens: 'to the flow, and what follows comes through us',
+      request: routed('sip:1001@203.0.113.7:40812'),
+      arrival: flow('valid', '203.0.113.7', 'udp', true),
+      expected: { kind: 'to_flow', relay: 'proxy', onPath: true },
+      onDrachtio: { relay: 'b2bua' },
+    },
+    {
+      who: 'site main of source',
       toWhom: 'a phone, with a token that is not ours',
       registry: '(not asked)',
       happens: '403',
