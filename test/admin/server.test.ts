@@ -300,6 +300,16 @@ describe('startAdmin', () => {
     await reader.cancel().catch(() => undefined);
   });
 
+  it('gives the stream to whoever takes anything, and says 406 to whoever does not take it', async () => {
+    const { port } = await start();
+    const url = `http://127.0.0.1:${port}/v1/live`;
+    const taken = await fetch(url, { headers: { accept: '*/*' } });
+    expect([taken.status, taken.headers.get('content-type')]).toEqual([200, 'text/event-stream']);
+    await taken.body?.cancel();
+    const refused = await fetch(url, { headers: { accept: 'application/json' } });
+    expect([refused.status, await refused.json()]).toMatchObject([406, { title: 'Not Acceptable' }]);
+  });
+
   it('says that its port is taken', async () => {
     const blocker = createServer();
     const port = await new Promise<number>((done) =>

@@ -14,7 +14,38 @@ const packed = new Set(
   )[0].files.map(({ path }) => path),
 );
 
+/** Whether a range of package.json's `engines` (alternatives of `^20`, `>=20.1`, `20 || >=22`, `18.x`) takes a version. */
+function takes(range: string, [major, minor, patch]: readonly [number, number, number]): boolean {
+  return range.split('||').some((part) =>
+    part
+      .trim()
+      .replace(/>= +/g, '>=')
+      .split(/ +/)
+      .every((bound) => {
+        const [, sign = '', ...numbers] =
+          /^(>=|\^|~|)\s*v?(\d+)(?:\.(\d+|x))?(?:\.(\d+|x))?$/.exec(bound) ?? [];
+        if (numbers.length === 0) throw new Error(`"${range}" cannot be read`);
+        const [least = 0, atMinor = 0, atPatch = 0] = numbers.map((text) => Number(text) || 0);
+        const isAbove =
+          major !== least ? major > least : minor !== atMinor ? minor > atMinor : patch >= atPatch;
+        return sign === '>=' ? isAbove : isAbove && major === least;
+      }),
+  );
+}
+
 describe('the npm package', () => {
+  it('installs on the oldest Node it names, with all it depends on', () => {
+    const lock = JSON.parse(readFileSync('package-lock.json', 'utf8')) as {
+      packages: Record<string, { dev?: boolean; engines?: { node?: string } }>;
+    };
+    const own = lock.packages['']?.engines?.node ?? '';
+    expect(own).toBe('>=20.19');
+    const refusing = Object.entries(lock.packages)
+      .filter(([, { dev, engines }]) => dev !== true && engines?.node !== undefined)
+      .filter(([, { engines }]) => !takes(engines?.node ?? '', [20, 19, 0]));
+    expect(refusing).toEqual([]);
+  });
+
   it('has every file and folder that its pages link to', () => {
     const has = (path: string): boolean =>
       packed.has(path) || [...packed].some((file) => file.startsWith(`${path.replace(/\/$/, '')}/`));

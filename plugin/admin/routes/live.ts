@@ -1,6 +1,7 @@
 import type { FastifyInstance } from 'fastify';
 import { describe } from '../describe';
 import type { Operation } from '../operation';
+import { problem, sendProblem } from '../problem';
 
 const INTERVAL_MS = 1000;
 /** Each open page costs a little every second. */
@@ -39,11 +40,22 @@ export function liveRoutes(scope: FastifyInstance, operation: Operation): void {
   scope.get(
     '/v1/live',
     {
-      sse: 'only',
-      schema: describe('Everything on the page, once a second (server-sent events)', { tag: 'status' }),
+      sse: true,
+      schema: describe('Everything on the page, once a second (server-sent events)', {
+        tag: 'status',
+        failures: { 406: 'The Accept header takes no text/event-stream.', 503: 'Too many listen already.' },
+      }),
+      // Whoever takes anything (curl) gets the stream, too.
+      onRequest: async (request, reply) => {
+        const takes = request.headers.accept ?? '*/*';
+        if (listeners.size >= MAX_LISTENERS)
+          return sendProblem(reply, problem(503, `${MAX_LISTENERS} listen already.`));
+        if (!/text\/event-stream|text\/\*|\*\/\*/.test(takes))
+          return sendProblem(reply, problem(406, 'This is a stream: send "Accept: text/event-stream".'));
+        request.headers.accept = 'text/event-stream';
+      },
     },
     async (_request, reply) => {
-      if (listeners.size >= MAX_LISTENERS) return reply.code(503).send();
       const send = (text: string): void => void reply.sse.send({ data: text }).catch(() => leave(send));
       listeners.add(send);
       reply.sse.onClose(() => leave(send));
