@@ -334,7 +334,10 @@ export class Pipeline {
     record.site = target?.site;
     record.node = target?.node ?? target?.uri;
     if (result.kind === 'answered') record.status = result.answer.status;
-    if (result.kind === 'lost') record.reason = result.reason;
+    if (result.kind === 'lost') {
+      record.reason = result.reason;
+      record.cause = result.cause;
+    }
   }
 
   async #onResponse(

@@ -1,5 +1,6 @@
 import type { AttemptRecord } from '../relay/relay';
 import type { Metrics } from '../telemetry/metrics';
+import { lossOf } from './loss';
 import type { RequestRecord } from './request-record';
 
 const REFUSED = new Set(['standby', 'draining', 'too_many', 'too_fast', 'blocked']);
@@ -37,6 +38,14 @@ export function countRequest(metrics: Metrics, record: Readonly<RequestRecord>):
     { method, relay: record.relay ?? 'none' },
     record.milliseconds / 1000,
   );
+  const loss = lossOf(record);
+  if (loss !== undefined) {
+    metrics.add(loss.effect === 'lost' ? 'dsbc_requests_lost_total' : 'dsbc_requests_delayed_total', {
+      method,
+      relay: record.relay ?? 'none',
+      reason: loss.reason,
+    });
+  }
   const first = record.attempts[0]?.target;
   if (first?.system !== undefined && first.site !== undefined) {
     metrics.add('dsbc_dispatched_total', { system: first.system, site: first.site, method });

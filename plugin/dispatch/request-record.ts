@@ -1,5 +1,5 @@
 import type { InboundRequest } from '../link/sip-link';
-import type { AttemptRecord } from '../relay/relay';
+import type { AttemptRecord, LossCause } from '../relay/relay';
 import type { Decision, Role } from '../routing/decision';
 
 /** How a request ended, beside a status. */
@@ -30,6 +30,8 @@ export interface RequestRecord {
   ending: Ending;
   /** Why it was not taken or not decided otherwise. */
   reason?: string | undefined;
+  /** Why the caller got nothing from us. */
+  cause?: LossCause | undefined;
   oversize?: number | undefined;
   milliseconds: number;
 }

@@ -140,7 +140,12 @@ class BridgedCall {
       case 'transport_error':
         return 'next';
       case 'link_lost':
-        return { kind: 'lost', reason: 'the link to the SIP server was lost', attempts: this.attempts };
+        return {
+          kind: 'lost',
+          cause: 'link_lost',
+          reason: 'the link to the SIP server was lost',
+          attempts: this.attempts,
+        };
     }
   }
 
@@ -223,7 +228,12 @@ class BridgedCall {
       this.early.forget();
       if (this.wasCancelled()) return { kind: 'cancelled', attempts: this.attempts };
       this.dependencies.log.info({ err: error, callId: this.request.message.callId }, '2xx not delivered');
-      return { kind: 'lost', reason: 'the answer could not be delivered', attempts: this.attempts };
+      return {
+        kind: 'lost',
+        cause: 'caller_gone',
+        reason: 'the answer could not be delivered',
+        attempts: this.attempts,
+      };
     }
   }
 
@@ -272,7 +282,12 @@ class BridgedCall {
     } catch (error) {
       if (this.wasCancelled()) return { kind: 'cancelled', attempts: this.attempts };
       this.dependencies.log.info({ err: error, callId: this.request.message.callId }, 'answer not delivered');
-      return { kind: 'lost', reason: 'the answer could not be delivered', attempts: this.attempts };
+      return {
+        kind: 'lost',
+        cause: 'caller_gone',
+        reason: 'the answer could not be delivered',
+        attempts: this.attempts,
+      };
     }
   }
 

@@ -143,7 +143,12 @@ class Forwarding {
       return this.answer({ status: best.status, message, target: best.target }, response);
     }
     if (this.attempts.some(({ outcome }) => outcome === 'link_lost')) {
-      return { kind: 'lost', reason: 'the link to the SIP server was lost', attempts: this.attempts };
+      return {
+        kind: 'lost',
+        cause: 'link_lost',
+        reason: 'the link to the SIP server was lost',
+        attempts: this.attempts,
+      };
     }
     const own = unreachable(this.options.existingFlow, this.attempts);
     return this.answer({ status: own.status }, own);
@@ -159,7 +164,7 @@ class Forwarding {
       // The device is gone, or the server: nobody is left to be told.
       const reason = (error as DsbcError).message;
       this.dependencies.log.info({ callId: this.request.message.callId, err: error }, 'answer not delivered');
-      return { kind: 'lost', reason, attempts: this.attempts };
+      return { kind: 'lost', cause: 'caller_gone', reason, attempts: this.attempts };
     }
   }
 

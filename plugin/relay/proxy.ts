@@ -341,11 +341,16 @@ function resultOf(outcome: ProxyOutcome, attempts: readonly AttemptRecord[]): Re
       // The server has answered these two by itself.
       const status = /\b483\b/.test(outcome.reason) ? 483 : /^error proxying/.test(outcome.reason) ? 500 : 0;
       if (status !== 0) return { kind: 'answered', answer: { status }, attempts };
-      return { kind: 'lost', reason: outcome.reason, attempts };
+      return { kind: 'lost', cause: 'server_refused', reason: outcome.reason, attempts };
     }
     case 'deadline':
-      return { kind: 'lost', reason: 'the SIP server never told how it ended', attempts };
+      return {
+        kind: 'lost',
+        cause: 'no_outcome',
+        reason: 'the SIP server never told how it ended',
+        attempts,
+      };
     case 'link_lost':
-      return { kind: 'lost', reason: 'the link to the SIP server was lost', attempts };
+      return { kind: 'lost', cause: 'link_lost', reason: 'the link to the SIP server was lost', attempts };
   }
 }

@@ -70,7 +70,18 @@ export type RelayResult =
   /** A retransmission of a request that is still under way: dropped. */
   | { readonly kind: 'duplicate'; readonly attempts: readonly [] }
   /** The caller got nothing from us: the server or its link was lost, or the request was over. */
-  | { readonly kind: 'lost'; readonly reason: string; readonly attempts: readonly AttemptRecord[] };
+  | {
+      readonly kind: 'lost';
+      readonly cause: LossCause;
+      readonly reason: string;
+      readonly attempts: readonly AttemptRecord[];
+    };
+
+/**
+ * Why the caller got nothing: the link to the server was lost; the server never told how it ended; it would not take
+ * the command; the answer could not be delivered.
+ */
+export type LossCause = 'link_lost' | 'no_outcome' | 'server_refused' | 'caller_gone';
 
 export interface RelayDependencies {
   readonly log: Logger;

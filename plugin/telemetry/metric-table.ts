@@ -51,6 +51,16 @@ export const METRICS = {
     help: 'Requests that moved on to another node.',
     labels: ['system', 'method'],
   },
+  dsbc_requests_delayed_total: {
+    type: 'counter',
+    help: 'Requests that another node answered after the first one failed, by how that failed: timeout, transport_error, unavailable (503).',
+    labels: ['method', 'relay', 'reason'],
+  },
+  dsbc_requests_lost_total: {
+    type: 'counter',
+    help: 'Requests that no node answered. The last attempt ended in timeout, transport_error or unavailable; or no_node (none could be tried), link_lost, no_outcome (the SIP server did not say), server_refused, caller_gone.',
+    labels: ['method', 'relay', 'reason'],
+  },
   dsbc_mtu_exceeded_total: {
     type: 'counter',
     help: 'Requests that outgrew `mtu` over UDP, and what was done: tcp or udp.',
