@@ -305,10 +305,9 @@ export class Pipeline {
     const { order, oversize } = orderFor(request, decision, facts, parts);
     if (oversize !== undefined) {
       record.oversize = oversize;
-      log.warn(
-        { id: record.id, callId: record.callId, bytes: oversize, mtu: settings.config.mtu },
-        'too long for UDP',
-      );
+      const line = { id: record.id, callId: record.callId, ...oversize, mtu: settings.config.mtu };
+      if (oversize.sentOver === 'udp') log.warn(line, 'too long for UDP');
+      else log.info(line, 'sent over TCP, as it is too long for UDP');
     }
     if (order.relay === 'proxy') {
       call.isHandedOn = true;

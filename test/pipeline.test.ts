@@ -215,17 +215,22 @@ describe('the life of a request', () => {
 describe('what does not fit into a datagram', () => {
   const long = { ...register(), headers: [...register().headers!, `X-Long: ${'x'.repeat(1200)}`] };
 
-  it('goes over TCP where the node takes it', async () => {
+  it('goes over TCP where the node takes it; in fragments after all if nobody takes it so', async () => {
     const { order, record } = await new PipelineLab().send(long);
-    expect(order!.targets[0]!.uri).toMatch(/;transport=tcp$/);
-    expect(record!.oversize).toBeUndefined();
+    const transports = order!.targets.map(({ uri }) => /transport=tcp$/.test(uri));
+    expect(transports).toEqual([true, true, true, false, false, false]);
+    expect(order!.targets.slice(3).map(({ site }) => site)).toEqual(
+      order!.targets.slice(0, 3).map(({ site }) => site),
+    );
+    expect(record!.oversize).toMatchObject({ sentOver: 'tcp' });
   });
 
   it('H17: stays on UDP where it does not, and is reported with its size', async () => {
     const config = { systems: { source: { sites: { main: { nodes: [{ uri: 'sip:198.51.100.21' }] } } } } };
     const { order, record } = await new PipelineLab({ config }).send(long);
     expect(order!.targets[0]!.uri).toBe('sip:198.51.100.21');
-    expect(record!.oversize).toBeGreaterThan(1300);
+    expect(record!.oversize).toMatchObject({ sentOver: 'udp' });
+    expect(record!.oversize!.bytes).toBeGreaterThan(1300);
   });
 });
 

@@ -1,5 +1,6 @@
 import { startAdmin, type AdminServer } from '../admin/server';
 import { loadConfig } from '../config/load';
+import type { Config } from '../config/types';
 import { serviceManagerSettings } from '../config/service-manager';
 import { ServiceManager } from '../ha/service-manager';
 import { createDsbc, type Dsbc } from '../main';
@@ -45,8 +46,14 @@ async function serve(dsbc: Dsbc, file: string, io: Io): Promise<number> {
   dsbc.onFatal((error) => ending.fault(error));
   let admin: AdminServer | undefined;
   const reload = async (): Promise<{ applied: boolean; needs_restart: string[] }> => {
-    const { needsRestart } = dsbc.reload(await loadConfig(file));
-    return { applied: true, needs_restart: [...needsRestart] };
+    let config: Config;
+    try {
+      config = await loadConfig(file);
+    } catch (error) {
+      dsbc.metrics.add('dsbc_config_reloads_total', { outcome: 'rejected' });
+      throw error;
+    }
+    return { applied: true, needs_restart: [...dsbc.reload(config).needsRestart] };
   };
   const onHangup = (): void => {
     reload().catch((error: unknown) =>

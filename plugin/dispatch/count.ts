@@ -51,7 +51,11 @@ export function countRequest(metrics: Metrics, record: Readonly<RequestRecord>):
     metrics.add('dsbc_dispatched_total', { system: first.system, site: first.site, method });
     if (record.attempts.length > 1) metrics.add('dsbc_failovers_total', { system: first.system, method });
   }
-  if (record.oversize !== undefined) metrics.add('dsbc_mtu_exceeded_total', { method, sent_over: 'udp' });
+  if (record.oversize !== undefined)
+    metrics.add('dsbc_mtu_exceeded_total', {
+      method,
+      sent_over: record.oversize.sentOver,
+    });
 }
 
 /** Counts one attempt that has ended. */

@@ -4,7 +4,7 @@ import type { FlowTokens } from '../nat/flow-token';
 import { isStream, type Flow } from '../nat/flow';
 import type { CarryOrder } from '../relay/carrier';
 import type { FailoverLimits, RelayTarget } from '../relay/relay';
-import type { DispatchDecision, OutboundDecision, ToFlowDecision } from '../routing/decision';
+import type { Destination, DispatchDecision, OutboundDecision, ToFlowDecision } from '../routing/decision';
 import { flowOf, pathFor } from './flows';
 
 export type CarriedDecision = DispatchDecision | OutboundDecision | ToFlowDecision;
@@ -25,11 +25,17 @@ export interface OrderFacts {
 
 type OrderShape = Omit<CarryOrder, 'onAnswer' | 'beforeAnswer'>;
 
+/** A request that outgrows `mtu`. */
+export interface Oversize {
+  readonly bytes: number;
+  readonly sentOver: 'tcp' | 'udp';
+}
+
 /** An order, and what about it should be noticed. */
 export interface Ordered {
   readonly order: OrderShape;
-  /** Bytes it will have on UDP, if that is more than `mtu`. */
-  readonly oversize: number | undefined;
+  /** If it outgrows `mtu` on UDP: the bytes it will have, and what it is sent over first. */
+  readonly oversize: Oversize | undefined;
 }
 
 /** Our Via; and our Record-Route with a token, where it is added. */
@@ -74,18 +80,18 @@ function toSite(
     (path === undefined ? 0 : path.length + 8) +
     add.reduce((sum, [name, value]) => sum + name.length + value.length + 4, 0);
   const isOver = size > config.mtu;
-  const targets = decision.plan.map(({ uri, system, site: name, node, tcp }): RelayTarget => ({
-    uri: isOver && tcp === true && !/;transport=/i.test(uri) ? `${uri};transport=tcp` : uri,
-    system,
-    site: name,
-    node,
-  }));
-  const overUdp = targets.some(({ uri }) => !/;transport=(tcp|tls)/i.test(uri));
+  const targets = decision.plan.map((one): RelayTarget =>
+    isOver && mayUseTcp(one) ? target(one, `${one.uri};transport=tcp`) : target(one),
+  );
+  // RFC 3261 §18.1.1: where TCP is refused, UDP is tried after all, in fragments.
+  const inFragments = isOver ? decision.plan.filter(mayUseTcp).map((one) => target(one)) : [];
+  const [first] = targets;
+  const isStreamFirst = first !== undefined && /;transport=(tcp|tls)/i.test(first.uri);
   return {
     order: {
       ...common(request, decision, config),
       requestUri: decision.requestUri,
-      targets,
+      targets: [...targets, ...inFragments],
       headers: {
         remove: [...decision.strip, ...facts.remove],
         add,
@@ -93,9 +99,18 @@ function toSite(
       },
       ...(decision.onPath && isFar ? { recordRouteUser: tokens.issue(flowOf(request)) } : {}),
     },
-    oversize: isOver && overUdp ? size : undefined,
+    oversize: isOver ? { bytes: size, sentOver: isStreamFirst ? 'tcp' : 'udp' } : undefined,
   };
 }
+
+const mayUseTcp = ({ uri, tcp }: Destination): boolean => tcp === true && !/;transport=/i.test(uri);
+
+const target = ({ uri, system, site, node }: Destination, way = uri): RelayTarget => ({
+  uri: way,
+  system,
+  site,
+  node,
+});
 
 function outwards(
   request: InboundRequest,

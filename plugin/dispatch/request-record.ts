@@ -1,4 +1,5 @@
 import type { InboundRequest } from '../link/sip-link';
+import type { Oversize } from './order';
 import type { AttemptRecord, LossCause } from '../relay/relay';
 import type { Decision, Role } from '../routing/decision';
 
@@ -32,7 +33,8 @@ export interface RequestRecord {
   reason?: string | undefined;
   /** Why the caller got nothing from us. */
   cause?: LossCause | undefined;
-  oversize?: number | undefined;
+  /** It outgrew `mtu`: by how much, and what it was sent over first. */
+  oversize?: Oversize | undefined;
   milliseconds: number;
 }
 
