@@ -51,7 +51,7 @@ template <bool is_via>
 Position ScanParams(const Text& text, Position from, Position limit, bool is_list, int32_t* record) {
   Position here = text.SkipBlank(from, limit);
   while (here < limit) {
-    if (text.At(here) != ';') return text.At(here) == ',' && is_list ? here : -1;
+    if (text[here] != ';') return text[here] == ',' && is_list ? here : -1;
     const Position name_at = text.SkipBlank(here + 1, limit);
     const Position name_end = text.TokenEnd(name_at, limit);
     if (name_end == name_at) return -1;
@@ -77,7 +77,7 @@ Position ScanParams(const Text& text, Position from, Position limit, bool is_lis
 // Where the bare URI at `from` ends; -1 at a char that none may have: '?' and ',' are not allowed there (§20.10).
 Position BareUriEnd(const Text& text, Position from, Position limit, bool is_list) {
   for (Position at = from; at < limit; at++) {
-    const char c = text.At(at);
+    const char c = text[at];
     if (c == ';' || IsClass(c, kFoldBlank) || (c == ',' && is_list)) return at;
     if (!IsClass(c, kUriText) || c == '?' || c == ',') return -1;
   }
@@ -169,7 +169,7 @@ Position ScanViaInto(const Text& text, Position from, Position limit, bool is_li
   } else {
     host_end = text.Skip<kHost>(host_at, limit);
     // A token may have chars that no host has.
-    if (host_end == host_at || (host_end < limit && IsClass(text.At(host_end), kToken))) return -1;
+    if (host_end == host_at || (host_end < limit && IsClass(text[host_end], kToken))) return -1;
   }
   Position params_at = host_end;
   const Position colon = text.SkipBlank(host_end, limit);
@@ -201,7 +201,7 @@ Position ScanOne(const Text& text, Position from, Position limit, bool is_list, 
   if (end < 0) {
     Clear<size>(record);
     end = is_list ? text.ElementEnd(from, limit) : limit;
-    const bool is_star = !is_via && text.At(from) == '*' && text.TrimEnd(from, end) == from + 1;
+    const bool is_star = !is_via && text[from] == '*' && text.TrimEnd(from, end) == from + 1;
     record[address::kFlags] = is_star ? layout::kStar : 0;
   }
   SetPair(record + address::kText, from, text.TrimEnd(from, end));

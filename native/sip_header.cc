@@ -86,11 +86,11 @@ bool IsVersion(const Text& text, Position from, Position to) {
 
 int32_t ScanStatusLine(const Text& text, Position from, Position to, int32_t* head) {
   const Position at = text.Find(' ', from, to);
-  if (!IsVersion(text, from, at) || at + 5 > to || text.At(at + 4) != ' ') return layout::kStatusLine;
+  if (!IsVersion(text, from, at) || at + 5 > to || text[at + 4] != ' ') return layout::kStatusLine;
   int32_t status = 0;
   for (Position i = at + 1; i < at + 4; i++) {
-    if (!IsClass(text.At(i), kDigit)) return layout::kStatusLine;
-    status = status * 10 + (text.At(i) - '0');
+    if (!IsClass(text[i], kDigit)) return layout::kStatusLine;
+    status = status * 10 + (text[i] - '0');
   }
   head[layout::kKind] = layout::kKindResponse;
   head[layout::kStatus] = status;
@@ -102,7 +102,7 @@ int32_t ScanStatusLine(const Text& text, Position from, Position to, int32_t* he
 // Notes the method, enough to answer whatever comes; returns its end, or -1 when there is none.
 Position ScanMethod(const Text& text, Position from, Position to, int32_t* head) {
   const Position end = text.TokenEnd(from, to);
-  if (end == from || (end < to && !IsBlank(text.At(end)))) return -1;
+  if (end == from || (end < to && !IsBlank(text[end]))) return -1;
   head[layout::kKind] = layout::kKindRequest;
   SetPair(head + layout::kMethod, from, end);
   return end;
@@ -110,11 +110,11 @@ Position ScanMethod(const Text& text, Position from, Position to, int32_t* head)
 
 int32_t ScanRequestLine(const Text& text, Position from, Position to, int32_t* head) {
   const Position method_end = ScanMethod(text, from, to, head);
-  if (method_end < 0 || method_end == to || text.At(method_end) != ' ') return layout::kRequestLine;
+  if (method_end < 0 || method_end == to || text[method_end] != ' ') return layout::kRequestLine;
   const Position uri_at = method_end + 1;
   Position uri_end = text.NextStop(uri_at);
-  while (uri_end < to && !IsBlank(text.At(uri_end))) uri_end = text.NextStop(uri_end + 1);
-  if (uri_end == uri_at || uri_end >= to || text.At(uri_end) != ' ') return layout::kRequestLine;
+  while (uri_end < to && !IsBlank(text[uri_end])) uri_end = text.NextStop(uri_end + 1);
+  if (uri_end == uri_at || uri_end >= to || text[uri_end] != ' ') return layout::kRequestLine;
   if (!IsVersion(text, uri_end + 1, to)) return layout::kRequestLine;
   SetPair(head + layout::kUri, uri_at, uri_end);
   SetPair(head + layout::kVersion, uri_end + 1, to);

@@ -48,6 +48,8 @@ class Text {
     return end;
   }
 
+  // The byte at a position of the text; behind its end it may be anything.
+  char operator[](Position at) const { return data_[at]; }
   // Whether the byte at `at` is `c` and lies before `limit`.
   bool Is(Position at, Position limit, char c) const { return at < limit && data_[at] == c; }
 
@@ -87,9 +89,9 @@ class Text {
     return from;
   }
   Position SkipBlank(Position from, Position limit) const {
-    if (from < limit && data_[from] == ' ') from++;  // nearly always one or none
-    while (IsMaybeBlank(data_[from]) && from < limit && IsClass(data_[from], kFoldBlank)) from++;
-    return from;
+    if (__builtin_expect(!IsMaybeBlank(data_[from]), 1)) return from;
+    if (from < limit && data_[from] == ' ' && !IsMaybeBlank(data_[from + 1])) return from + 1;
+    return SkipEach<kFoldBlank>(from, limit);
   }
   Position TokenEnd(Position from, Position limit) const { return Skip<kToken>(from, limit); }
   Position TrimEnd(Position from, Position limit) const {
@@ -149,14 +151,15 @@ class Text {
     }
   }
 
-  // The first char at or behind `from` that is not plain; the text's size when there is none.
+  // The first char at or behind `from` that is not plain; the text's size when there is none. The marks around are at hand,
+  // since what comes next waits for where this one is.
   Position NextStop(Position from) const {
-#if __BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__
-    const uint64_t ahead = LoadEight(reinterpret_cast<const char*>(stops_) + (from >> 3)) >> (from & 7);
-    if (__builtin_expect(ahead != 0, 1)) return from + __builtin_ctzll(ahead);
-    from = (from | 7) + 57;
-#endif
-    return FirstBit(stops_, from);
+    const auto offset = static_cast<uint64_t>(from - base_);
+    if (__builtin_expect(offset < 64, 1)) {
+      const uint64_t ahead = marks_ >> offset;
+      if (__builtin_expect(ahead != 0, 1)) return from + __builtin_ctzll(ahead);
+    }
+    return FarStop(from);
   }
 
  private:
@@ -170,11 +173,21 @@ class Text {
     return from + __builtin_ctzll(word);
   }
 
+  [[gnu::noinline]] Position FarStop(Position from) const {
+    const Position stop = FirstBit(stops_, from);
+    base_ = stop & ~Position{63};
+    marks_ = stops_[stop >> 6];
+    return stop;
+  }
+
   const char* const data_;
   const Position size_;
   Position start_ = 0;
   const uint64_t* const stops_;
   const uint64_t* const line_breaks_;
+  // The marks of the 64 chars from base_ on, for the next stop.
+  mutable Position base_ = 0;
+  mutable uint64_t marks_ = 0;
 };
 
 }  // namespace dsbc

@@ -18,7 +18,7 @@ bool IsIpv4(const Text& text, Position from, Position to) {
   int parts = 0;
   Position start = from;
   for (Position at = from; at <= to; at++) {
-    if (at < to && text.At(at) != '.') continue;
+    if (at < to && text[at] != '.') continue;
     if (at - start > 3 || text.Decimal(start, at, 255) < 0) return false;
     parts++;
     start = at + 1;
@@ -32,15 +32,15 @@ bool IsIpv6(const Text& text, Position from, Position to) {
   int groups = 0;
   bool compressed = false;
   Position at = from;
-  if (text.At(at) == ':') {
-    if (text.At(at + 1) != ':') return false;
+  if (text[at] == ':') {
+    if (text[at + 1] != ':') return false;
     compressed = true;
     at += 2;
   }
   while (at < to) {
     const Position start = at;
     at = text.SkipEach<kHex>(at, to);
-    if (at < to && text.At(at) == '.') {
+    if (at < to && text[at] == '.') {
       if (!IsIpv4(text, start, to)) return false;
       groups += 2;
       break;
@@ -48,10 +48,10 @@ bool IsIpv6(const Text& text, Position from, Position to) {
     if (at == start || at - start > 4) return false;
     groups++;
     if (at == to) break;
-    if (text.At(at) != ':') return false;
+    if (text[at] != ':') return false;
     at++;
     if (at == to) return false;
-    if (text.At(at) == ':') {
+    if (text[at] == ':') {
       if (compressed) return false;
       compressed = true;
       at++;
@@ -120,7 +120,7 @@ bool ScanTel(const Text& text, Position from, Position to, int32_t* block) {
   Position end = text.Is(from, to, '+') ? from + 1 : from;
   int digits = 0;
   for (; end < to; end++) {
-    const char c = text.At(end);
+    const char c = text[end];
     if (c == ';') break;
     if (IsClass(c, kHex) || c == '*' || c == '#') {
       digits++;
@@ -144,7 +144,7 @@ void Begin(int32_t* block, Position to) {
 
 Position SchemeEnd(const Text& text, Position from, Position to) {
   for (Position at = from; at < to; at++) {
-    const char c = text.At(at);
+    const char c = text[at];
     if (c == ':') return at == from || at == to - 1 ? -1 : at;
     if ((c >= 'A' && c <= 'Z') || (c >= 'a' && c <= 'z')) continue;
     if (at == from || !(IsClass(c, kDigit) || c == '+' || c == '-' || c == '.')) return -1;

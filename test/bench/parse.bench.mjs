@@ -45,14 +45,16 @@ const FIRST = {
   authorization: first('authorization'),
 };
 
+/** Parts of an address's URI in its record. */
+const SPLIT = {
+  USER: ADDRESS.URI_SPLIT + URI.USER,
+  HOST: ADDRESS.URI_SPLIT + URI.HOST,
+  PORT: ADDRESS.URI_SPLIT + URI.PORT,
+};
+
 const table = new Int32Array(1024);
 let text = '';
 const slice = (at) => (table[at] < 0 ? undefined : text.slice(table[at], table[at + 1]));
-
-function address(at) {
-  const uri = at + ADDRESS.URI_SPLIT;
-  return { user: slice(uri + URI.USER), host: slice(uri + URI.HOST), port: table[uri + URI.PORT] };
-}
 
 /** The fields that a REGISTER and an INVITE are routed by; returned so that nothing is optimised away. */
 function read() {
@@ -62,10 +64,16 @@ function read() {
   const via = table[FIRST.via] + LINE.SIZE;
   const authorization = table[FIRST.authorization];
   return {
-    to: address(to),
-    from: address(from),
+    toUser: slice(to + SPLIT.USER),
+    toHost: slice(to + SPLIT.HOST),
+    toPort: table[to + SPLIT.PORT],
+    fromUser: slice(from + SPLIT.USER),
+    fromHost: slice(from + SPLIT.HOST),
+    fromPort: table[from + SPLIT.PORT],
     fromTag: slice(from + ADDRESS.TAG),
-    contact: address(contact),
+    contactUser: slice(contact + SPLIT.USER),
+    contactHost: slice(contact + SPLIT.HOST),
+    contactPort: table[contact + SPLIT.PORT],
     expires: slice(contact + ADDRESS.EXPIRES),
     viaHost: slice(via + VIA.HOST),
     viaPort: table[via + VIA.PORT],
