@@ -1,3 +1,6 @@
+/// <reference types="node" preserve="true" />
+// (The published types speak of sockets and buffers: they bring the types of Node with them.)
+
 /** What users import. */
 export {
   createDsbc,

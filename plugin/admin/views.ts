@@ -125,6 +125,7 @@ export const flowsView = z.object({
   refused: z.number().describe('Registrations not taken in because the table was full.'),
   pings: counts,
   list: z.array(flowView),
+  more: z.boolean().describe('True if there are more than `limit` that fit `search`.'),
 });
 
 export const peerView = z.object({

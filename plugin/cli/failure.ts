@@ -16,11 +16,18 @@ export function failureOf(error: unknown, command: string): { readonly exit: num
     return { exit: EXIT.usage, text: `dsbc: ${error.message}\nTry: dsbc help ${command}` };
   if (error instanceof DsbcError) {
     const [first = '', ...rest] = error.message.split('\n');
-    const text = [`dsbc: ${first} (${error.code})`, ...rest].join('\n') + causeOf(error);
+    const text = [`dsbc: ${first} (${error.code})`, ...rest].join('\n') + causeOf(error) + hintFor(error);
     return { exit: EXIT_BY_CODE[error.code] ?? EXIT.failed, text };
   }
   const text = types.isNativeError(error) ? (error.stack ?? error.message) : String(error);
   return { exit: EXIT.failed, text: `dsbc: ${text}` };
+}
+
+/** What to do about it, where the command line can. */
+function hintFor({ code, cause }: DsbcError): string {
+  if (code !== 'DSBC_CONFIG_UNREADABLE' || (cause as NodeJS.ErrnoException | undefined)?.code !== 'ENOENT')
+    return '';
+  return '\n  name the file with -c FILE; without it dsbc.yaml in the working directory is read';
 }
 
 /** The cause's message, where the error does not already say it. */

@@ -74,6 +74,10 @@ Example:
         each.pinged ? 'pinged' : each.misses > 0 ? 'does not answer' : '',
       ]);
       if (rows.length > 0) io.out(`${columns(rows)}\n`);
+      if (flows.more) {
+        const all = values.search === '' ? ` of ${flows.bindings}` : '';
+        io.out(`… the first ${rows.length}${all}; --limit N shows more, --search TEXT fewer\n`);
+      }
     });
   },
 };

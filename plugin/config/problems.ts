@@ -30,9 +30,20 @@ export function problemsOf(issues: readonly Issue[], input: unknown, origin: Ori
   return issues.flatMap((issue) => {
     if (issue.code === 'unrecognized_keys')
       return issue.keys.map((key) => problem([...issue.path, key], unknownKey(issue.path, key), key, origin));
+    const inside = insideUnion(issue);
+    if (inside.length > 0) return problemsOf(inside, input, origin);
     const found = foundAt(issue, input, origin);
     return [problem(issue.path, expectedBy(issue), found, origin)];
   });
+}
+
+/** What is wrong deeper down, where the value fits one of several forms as a whole: a map of percentages with one bad one. */
+function insideUnion(issue: Issue): Issue[] {
+  if (issue.code !== 'invalid_union') return [];
+  const fitting = issue.errors.filter((form) => form.every(({ path }) => path.length > 0));
+  const [only, another] = fitting;
+  if (only === undefined || another !== undefined) return [];
+  return only.map((inner) => ({ ...inner, path: [...issue.path, ...inner.path] }));
 }
 
 /** A problem made by hand, for what is not found by the schema. */

@@ -5,7 +5,10 @@ export interface KeyReference {
   /** `sip_servers[].entry.port`, `systems.<name>.affinity`. */
   readonly path: string;
   readonly type: string;
-  /** As in YAML; `required` if there is none and the key must be given; empty if it may be left out. */
+  /**
+   * As in YAML; empty if the key may be left out; `required` if there is none and it must be given, and behind it
+   * `with` the section or kind that may itself be left out.
+   */
   readonly fallback: string;
   readonly meaning: string;
 }
@@ -33,17 +36,24 @@ function isBelow(key: KeyReference, group: KeyReference): boolean {
 
 function table(keys: readonly KeyReference[]): string {
   const rows = keys.map(
-    (key) =>
-      `| \`${key.path}\` | ${cell(key.type)} | ${key.fallback === '' ? '' : key.fallback === 'required' ? '**required**' : `\`${cell(key.fallback)}\``} | ${cell(key.meaning)} |`,
+    (key) => `| \`${key.path}\` | ${cell(key.type)} | ${fallbackCell(key.fallback)} | ${cell(key.meaning)} |`,
   );
   return ['| key | type | default | meaning |', '| --- | --- | --- | --- |', ...rows, ''].join('\n');
 }
 
+function fallbackCell(fallback: string): string {
+  if (fallback === '') return '';
+  return isRequired(fallback) ? fallback.replace('required', '**required**') : `\`${cell(fallback)}\``;
+}
+
+const isRequired = (fallback: string): boolean => /^required( with .*)?$/.test(fallback);
+
 const cell = (text: string): string => text.replaceAll('|', '\\|');
 
-function keysOf(schema: JsonSchema, prefix: string): KeyReference[] {
+/** @param of the section, if it may be left out: what it requires, is required with it */
+function keysOf(schema: JsonSchema, prefix: string, of = ''): KeyReference[] {
   const inner = schema.anyOf ?? schema.oneOf;
-  if (inner !== undefined) return merge(inner.flatMap((each) => keysOf(each, prefix)));
+  if (inner !== undefined) return merge(inner.flatMap((each) => keysOfKind(each, inner, prefix, of)));
   if (schema.items !== undefined) return keysOf(schema.items, `${prefix}[]`);
   if (typeof schema.additionalProperties === 'object') {
     const value = schema.additionalProperties;
@@ -57,11 +67,28 @@ function keysOf(schema: JsonSchema, prefix: string): KeyReference[] {
     const here: KeyReference = {
       path,
       type: typeOf(value),
-      fallback: required ? 'required' : defaultOf(value),
+      fallback: required ? (of === '' ? 'required' : `required with \`${of}\``) : defaultOf(value),
       meaning: value.description ?? '',
     };
-    return [here, ...keysOf(value, path)];
+    return [here, ...keysOf(value, path, required || value.type === 'array' ? '' : name)];
   });
+}
+
+/** The keys of one kind of an entry (`driver: lmdb`): what only it requires, is required with it. */
+function keysOfKind(
+  kind: JsonSchema,
+  all: readonly JsonSchema[],
+  prefix: string,
+  of: string,
+): KeyReference[] {
+  const label = Object.values(kind.properties ?? {}).find((each) => each.const !== undefined)?.const;
+  const required = kind.required?.filter((name) => all.some((each) => !(name in (each.properties ?? {}))));
+  const own = new Set(required?.map((name) => `${prefix}.${name}`));
+  return keysOf(kind, prefix, of).map((key) =>
+    own.has(key.path) && label !== undefined
+      ? { ...key, fallback: `required with \`${literal(label)}\`` }
+      : key,
+  );
 }
 
 /** The same key in several alternatives (`driver`) is shown once, with all its values. */

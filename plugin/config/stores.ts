@@ -71,7 +71,7 @@ const cassandra = z.strictObject({
 
 export const registry = z
   .discriminatedUnion('driver', [memory, lmdb, cassandra])
-  .describe('The forwarding registry: which system holds each account and DID.');
+  .describe('The forwarding registry: which system holds each account and DID. Absent: `driver: memory`.');
 
 export const cache = z
   .strictObject({

@@ -69,6 +69,10 @@ export function readYaml(text: string, file: string, environment: Environment): 
 
 function yamlProblem(error: YAMLError, text: string, file: string, lines: LineCounter): ConfigProblem {
   const { line } = lines.linePos(error.pos[0]);
+  if (error.code === 'DUPLICATE_KEY') {
+    const key = /^("[^"]*"|'[^']*'|[^\s:]+)/.exec(text.slice(error.pos[0]))?.[0] ?? 'a key';
+    return problem([], 'each key once', `${key} a second time`, { file, lineOf: () => line });
+  }
   const inBraces = /[{[,].*[^"'$]\$\{/.test(text.split('\n')[line - 1] ?? '');
   const hint = inBraces ? ' with "${NAME}" in quotes inside { } and [ ]' : '';
   return problem([], `YAML${hint}`, error.message, { file, lineOf: () => line });

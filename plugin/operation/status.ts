@@ -52,12 +52,14 @@ export function cacheView(dsbc: Dsbc): CacheView {
 
 export function flowsView(dsbc: Dsbc, limit: number, search: string): FlowsView {
   const { bindings, keepalive } = dsbc;
+  const found = bindings.list(limit + 1, search);
   return {
     bindings: bindings.size,
     flows: bindings.flowCount,
     refused: bindings.refused,
     pings: { ...keepalive?.counts },
-    list: bindings.list(limit, search).map(({ aor, contact, flow, expiresIn, pinged, misses }) => ({
+    more: found.length > limit,
+    list: found.slice(0, limit).map(({ aor, contact, flow, expiresIn, pinged, misses }) => ({
       aor,
       contact,
       transport: flow.transport,

@@ -74,6 +74,7 @@ describe('dsbc check', () => {
     const io = new RecordedIo();
     expect(await main(['check', '-c', join(dir, 'none.yaml')], io)).toBe(3);
     expect(io.stderr).toContain('cannot be read');
+    expect(io.stderr).toContain('name the file with -c FILE');
   });
 
   it('fails for warnings only when told to be strict', async () => {

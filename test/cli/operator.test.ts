@@ -153,6 +153,9 @@ ${more}`,
       /^1 registrations over 1 flows\n1001@example\.com +udp +203\.0\.113\.7:40123 +via 198\.51\.100\.10 +60 s +pinged\n$/,
     );
     expect((await dsbc('flows', '--search', 'nobody')).out).toBe('1 registrations over 1 flows\n');
+    expect((await dsbc('flows', '--limit', '0')).out).toBe(
+      '1 registrations over 1 flows\n… the first 0 of 1; --limit N shows more, --search TEXT fewer\n',
+    );
   });
 
   it('exits 5 when the instance is away, is another program, or has another token', async () => {

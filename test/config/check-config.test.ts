@@ -118,7 +118,17 @@ describe('checkConfig', () => {
     [
       'a share that is text',
       (c) => withShares(c, { main: 'most', a: 0 }),
-      'systems.source.load_distribution: expected "auto", or a percentage for each site; found a map',
+      'systems.source.load_distribution.main: expected a number; found "most"',
+    ],
+    [
+      'shares that are neither',
+      (c) => withShares(c, [50, 50]),
+      'systems.source.load_distribution: expected "auto", or a percentage for each site; found a list of 2',
+    ],
+    [
+      'shares with a bad name',
+      (c) => withShares(c, { main: 70, 'a b': 30 }),
+      'systems.source.load_distribution["a b"]: expected a name of letters',
     ],
     [
       'a node with a user',

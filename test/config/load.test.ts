@@ -94,7 +94,12 @@ describe('readConfig', () => {
 
   it.each([
     ['a tab in the indentation', 'a:\n\tb: 1\n', 'dsbc.yaml:2: expected YAML; found'],
-    ['a key twice', 'mtu: 1300\nmtu: 1400\n', 'dsbc.yaml:2: expected YAML; found Map keys must be unique'],
+    ['a key twice', 'mtu: 1300\nmtu: 1400\n', 'dsbc.yaml:2: expected each key once; found mtu a second time'],
+    [
+      'a quoted key twice',
+      'a:\n  "b c": 1\n  "b c": 2\n',
+      'dsbc.yaml:3: expected each key once; found "b c" a second time',
+    ],
     [
       'a reference without quotes inside braces',
       'admin: { port: ${PORT} }\n',

@@ -10,6 +10,15 @@ describe('the documented configuration', () => {
     expect(configKeys().filter((key) => key.meaning === '')).toEqual([]);
   });
 
+  it('says what a key is required with, where that may itself be left out', () => {
+    const fallback = (path: string) => configKeys().find((key) => key.path === path)?.fallback;
+    expect(fallback('systems.<name>.sites')).toBe('required');
+    expect(fallback('registry.driver')).toBe('required with `registry`');
+    expect(fallback('registry.path')).toBe('required with `lmdb`');
+    expect(fallback('ha.group')).toBe('required with `ha`');
+    expect(fallback('registry.keyspace')).toBe('dsbc');
+  });
+
   it('marks every secret', () => {
     const secrets = configKeys().filter((key) => key.type === 'secret');
     expect(secrets.map((key) => key.path)).toEqual([

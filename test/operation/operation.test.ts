@@ -133,6 +133,36 @@ describe('the operation of a running instance', () => {
     expect(await operation.lookup('account', '4999')).toBeNull();
   });
 
+  it('says whether there are more registrations than it was asked for', () => {
+    const flow = {
+      entry: { address: '127.0.0.1', port },
+      transport: 'udp',
+      remote: { address: '203.0.113.7', port: 40123 },
+    } as const;
+    for (const user of ['1001', '1002', '1003'])
+      dsbc.bindings.take(
+        {
+          aor: `${user}@example.com`,
+          all: false,
+          contacts: [{ uri: `sip:${user}@192.0.2.33`, device: user, expires: 60 }],
+        },
+        flow,
+        false,
+      );
+    const shown = (limit: number, search = '') => {
+      const { list, more } = operation.flows(limit, search);
+      return [list.length, more];
+    };
+    expect([shown(0), shown(2), shown(3), shown(1, '1003'), shown(1, '100')]).toEqual([
+      [0, true],
+      [2, true],
+      [3, false],
+      [1, false],
+      [1, true],
+    ]);
+    dsbc.bindings.dropFlow(flow);
+  });
+
   it('counts, in the metrics and in the status', async () => {
     const { text } = await operation.metrics();
     expect(text).toContain('dsbc_site_share{system="source",site="main"} 0.7');

@@ -1,0 +1,57 @@
+import { spawnSync } from 'node:child_process';
+import { cpSync, mkdirSync, mkdtempSync, readFileSync, rmSync, symlinkSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { dirname, join, resolve } from 'node:path';
+
+const own = JSON.parse(readFileSync('package.json', 'utf8')) as { dependencies: Record<string, string> };
+
+describe('the published types', () => {
+  let folder: string;
+
+  beforeAll(() => {
+    folder = mkdtempSync(join(tmpdir(), 'dsbc-types-'));
+    const there = join(folder, 'node_modules');
+    // What a user's npm puts there, and nothing that only we develop with.
+    for (const name of Object.keys(own.dependencies)) {
+      mkdirSync(dirname(join(there, name)), { recursive: true });
+      symlinkSync(resolve('node_modules', name), join(there, name));
+    }
+    cpSync('dist', join(there, 'drachtio-dsbc/dist'), { recursive: true });
+    cpSync('package.json', join(there, 'drachtio-dsbc/package.json'));
+  });
+  afterAll(() => rmSync(folder, { recursive: true, force: true }));
+
+  it('compile strictly, checked themselves, for a user who has no types of Node', () => {
+    writeFileSync(
+      join(folder, 'app.ts'),
+      `import { createDsbc, loadConfig, type Hook } from 'drachtio-dsbc';
+export const hook: Hook<'onRequest'> = ({ message }) =>
+  message.get('user-agent') === 'scanner' ? { respond: { status: 403 } } : undefined;
+export const start = async (): Promise<void> => {
+  const dsbc = createDsbc({ config: await loadConfig('dsbc.yaml') });
+  dsbc.addHook('onRequest', hook);
+  await dsbc.start();
+};
+`,
+    );
+    const { stdout } = spawnSync(
+      process.execPath,
+      [
+        resolve('node_modules/typescript/bin/tsc'),
+        ...[
+          '--noEmit',
+          '--strict',
+          '--skipLibCheck',
+          'false',
+          '--module',
+          'node16',
+          '--target',
+          'es2022',
+          'app.ts',
+        ],
+      ],
+      { cwd: folder, encoding: 'utf8' },
+    );
+    expect(stdout).toBe('');
+  }, 120_000);
+});
