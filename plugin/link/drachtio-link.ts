@@ -68,6 +68,7 @@ export class DrachtioLink implements DialogLink {
     this.stateListeners = new Listeners(log);
     this.flowListeners = new Listeners(log);
     this.requests = new ServerRequests({
+      addresses: () => this.addresses,
       link: this,
       channel: this.channel,
       table: this.inbound,

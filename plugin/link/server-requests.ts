@@ -21,6 +21,8 @@ import type {
   ProxyOutcome,
   ResponseSpec,
   SipLink,
+  Transport,
+  TransportAddress,
 } from './sip-link';
 
 export interface ServerRequestsParts {
@@ -29,8 +31,20 @@ export interface ServerRequestsParts {
   readonly table: InboundTable;
   readonly library: LibrarySide;
   readonly capabilities: () => LinkCapabilities;
+  /** What the server listens on. */
+  readonly addresses: () => readonly TransportAddress[];
   readonly now: MonotonicClock;
   readonly log: Logger;
+}
+
+/** drachtio-server calls a WebSocket connection `tcp`: which it is tells the port it came in on. */
+function transportOf({ from, receivedOn }: SipFrame, addresses: readonly TransportAddress[]): Transport {
+  if (from.transport === 'udp' || receivedOn === undefined) return from.transport;
+  const { address, port } = receivedOn;
+  const listener = addresses.find(
+    (one) => one.transport !== 'udp' && one.address === address && one.port === port,
+  );
+  return listener?.transport ?? from.transport;
 }
 
 /** Requests the SIP server received: reading them, and the ways to end them (answer, proxy, drop). */
@@ -45,7 +59,7 @@ export class ServerRequests {
         frame.transactionId,
         this.parts.link,
         parsed.message,
-        frame.from,
+        { ...frame.from, transport: transportOf(frame, this.parts.addresses()) },
         frame.receivedOn ?? { address: '', port: 5060 },
         socket,
         this.parts.now(),

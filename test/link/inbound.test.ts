@@ -27,6 +27,21 @@ describe('a request of the network', () => {
     expect(request.message.get('constructor')).toBe('y');
   });
 
+  it('came over WebSocket if its port says so, though drachtio-server calls that tcp', async () => {
+    await lab.stop();
+    lab = await Scripted.start();
+    lab.server.greeting = ['ws/127.0.0.1:5060,tcp/127.0.0.1:5070,udp/127.0.0.1:5060', 'v0.9.10', ''];
+    await lab.open();
+    for (const [protocol, transport] of [
+      ['tcp', 'ws'],
+      ['udp', 'udp'],
+    ] as const) {
+      const got = lab.inbound();
+      lab.server.request(requestText(), { protocol, address: '192.0.2.7', port: 4711 });
+      expect((await got).source).toEqual({ transport, address: '192.0.2.7', port: 4711 });
+    }
+  });
+
   it('is answered with lines of their own for a header that occurs twice', async () => {
     const got = lab.inbound();
     const transactionId = lab.server.request(requestText());
