@@ -29,6 +29,14 @@ export const statusView = z.object({
   requests: counts.describe('Requests since start, by method.'),
   sip_servers: z.array(sipServerView),
   registry: z.object({ driver: z.string(), up: z.boolean() }),
+  native: z
+    .object({
+      running: z.enum(['native', 'typescript']),
+      mode: z.enum(['auto', 'require', 'off']).describe('As configured.'),
+      reason: z.string().describe('Why it is this one that runs.'),
+    })
+    .nullable()
+    .describe('The native addon or its TypeScript twin; null before the start.'),
   log_lines_dropped: z.number(),
 });
 

@@ -11,7 +11,7 @@ export const statusCommand: Command = {
   usage: `Usage: dsbc status [-c FILE] [--json]
 
 Shows the running instance: whether it is ready, its SIP servers, every site with its state, share and
-traffic, the registry, and the group.
+traffic, the registry, whether the native addon runs and why, and the group.
 
 Options:
 ${OPERATOR_OPTIONS}
@@ -92,6 +92,9 @@ export async function groupOf(client: AdminClient): Promise<GroupView | null> {
   }
 }
 
+const nativeText = ({ running, mode, reason }: NonNullable<StatusView['native']>): string =>
+  `${running === 'native' ? 'native addon' : 'TypeScript, without the native addon'} (native: ${mode}): ${reason}`;
+
 function statusText(status: StatusView, sites: readonly SiteView[], group: GroupView | null): string {
   const percent = (share: number): string => `${Number((share * 100).toFixed(1))} %`;
   const sum = (counts: Readonly<Record<string, number>>): string =>
@@ -120,6 +123,7 @@ function statusText(status: StatusView, sites: readonly SiteView[], group: Group
   return [
     head,
     `${status.in_flight} requests under way, ${sum(status.requests)} since start; registry ${status.registry.driver} ${status.registry.up ? 'up' : 'away'}`,
+    ...(status.native === null ? [] : [nativeText(status.native)]),
     '',
     servers,
     '',

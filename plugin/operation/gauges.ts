@@ -43,6 +43,10 @@ export function keepGauges(dsbc: Dsbc, sites: SitesDesk, { events, group }: Gaug
   metrics.set('dsbc_build_info', { version: packageVersion(), node: process.versions.node }, 1);
   dsbc.group?.on('state', ({ to }) => metrics.add('dsbc_group_transitions_total', { to }));
   return metrics.onCollect(async () => {
+    if (dsbc.native !== undefined) {
+      const { running, mode } = dsbc.native;
+      metrics.set('dsbc_native_info', { running, mode }, 1);
+    }
     metrics.set('dsbc_requests_in_flight', {}, dsbc.admission.inFlight);
     metrics.set('dsbc_registry_up', {}, registryIsUp(dsbc) ? 1 : 0);
     metrics.set('dsbc_bindings', {}, dsbc.bindings.size);

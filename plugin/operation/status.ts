@@ -34,6 +34,7 @@ export async function status(dsbc: Dsbc, startedAt: number, now: number): Promis
       state: dsbc.servers.links.get(name)?.state ?? 'closed',
     })),
     registry: { driver: config.registry.driver, up: registryIsUp(dsbc) },
+    native: dsbc.native ?? null,
     log_lines_dropped: dsbc.logLinesDropped,
   };
 }

@@ -19,6 +19,11 @@ export const METRICS = {
     help: 'Always 1; its labels name the versions.',
     labels: ['version', 'node'],
   },
+  dsbc_native_info: {
+    type: 'gauge',
+    help: 'Always 1; its labels name what runs, `native` or `typescript`, and the mode that is configured (docs/native.md).',
+    labels: ['running', 'mode'],
+  },
   dsbc_requests_total: {
     type: 'counter',
     help: 'Requests by method, role of the source, and final status as heard by it (0: none).',

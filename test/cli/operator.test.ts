@@ -58,6 +58,7 @@ ${more}`,
     const { code, out } = await dsbc('status');
     expect(code).toBe(0);
     expect(out).toMatch(/^dsbc-1 \(version 0\.1\.0, up 12 s\): ready\n3 requests under way, 27 since start/);
+    expect(out).toContain('\nnative addon (native: auto): the addon is loaded\n');
     expect(out).toMatch(/source\/main +active +50 % +50 % +7/);
     operation.ready = false;
     expect(await dsbc('status')).toMatchObject({

@@ -171,6 +171,9 @@ describe('the operation of a running instance', () => {
     expect(text).toContain('dsbc_registry_up 1');
     expect(text).toMatch(/dsbc_probe_seconds_count\{system="source",site="main"\} \d+/);
     expect(text).toMatch(/dsbc_build_info\{version="\d+\.\d+\.\d+",node="\d+\.\d+\.\d+"\} 1/);
+    const { native } = await operation.status();
+    expect(native).toMatchObject({ mode: 'auto', reason: expect.any(String) });
+    expect(text).toContain(`dsbc_native_info{running="${native?.running}",mode="auto"} 1`);
     // Read twice, running totals are not added twice.
     const totals = (all: string) =>
       all.split('\n').filter((line) => line.startsWith('dsbc_registry_lookups_total'));
