@@ -276,14 +276,18 @@ export class Pipeline {
   #world(call: Call, facts: RequestFacts): World {
     const { challenges, recentSites, states } = this.#parts;
     let challenger: NodeName | undefined;
+    let isRetry = false;
     for (const { nonce } of facts.credentials) {
-      if (nonce !== undefined) challenger ??= challenges.challengerOf(nonce);
+      if (nonce === undefined || challenger !== undefined) continue;
+      challenger = challenges.challengerOf(nonce);
+      isRetry = challenges.firstAnswer(nonce);
     }
     return {
       states: states(call.request.link.name),
       turnOf: (system) => this.#turns.get(system) ?? 0,
       seenAt: (system, account) => recentSites.siteOf(system, account),
       challenger,
+      isRetry,
     };
   }
 

@@ -8,6 +8,8 @@ import type { NodeName } from './plan';
 export interface Challenges {
   remember(nonce: string, node: NodeName): void;
   challengerOf(nonce: string): NodeName | undefined;
+  /** True the first time it is asked about a challenge: that request is its retry; later ones use its nonce again. */
+  firstAnswer(nonce: string): boolean;
 }
 
 /** Nonces longer than this are not remembered: affinity alone must do. */
@@ -15,7 +17,7 @@ const MAX_NONCE = 1024;
 
 /** Keeps challenges in this process for about a minute, at most so many, the oldest dropped first. */
 export class ChallengeMemory implements Challenges {
-  readonly #nodes = new Map<string, { readonly node: NodeName; readonly until: number }>();
+  readonly #nodes = new Map<string, { readonly node: NodeName; readonly until: number; answered: boolean }>();
   readonly #now: MonotonicClock;
   readonly #lifeMs: number;
   readonly #max: number;
@@ -34,7 +36,7 @@ export class ChallengeMemory implements Challenges {
     if (nonce.length > MAX_NONCE) return;
     const now = this.#now();
     this.#nodes.delete(nonce);
-    this.#nodes.set(nonce, { node, until: now + this.#lifeMs });
+    this.#nodes.set(nonce, { node, until: now + this.#lifeMs, answered: false });
     // The map is in order of time, so what is due stands in front.
     for (const [oldest, { until }] of this.#nodes) {
       if (until > now && this.#nodes.size <= this.#max) break;
@@ -48,5 +50,12 @@ export class ChallengeMemory implements Challenges {
     if (entry.until > this.#now()) return entry.node;
     this.#nodes.delete(nonce);
     return undefined;
+  }
+
+  firstAnswer(nonce: string): boolean {
+    const entry = this.#nodes.get(nonce);
+    if (entry === undefined || entry.answered) return false;
+    entry.answered = true;
+    return true;
   }
 }

@@ -2,7 +2,7 @@ import type { Decision, LookupKey, RequestFacts, Step } from './decision';
 import { refuse, unavailable, type Deciding, type KeyAnswer, type World } from './deciding';
 import { enquire, type Question } from './enquire';
 import { fromSite } from './from-site';
-import type { Snapshot } from './snapshot';
+import { nodeKey, type Snapshot } from './snapshot';
 import { toSystem } from './to-system';
 
 /**
@@ -35,7 +35,26 @@ export function decide(
   if (question.direction === 'from_site' && question.source.role === 'site') {
     return fromSite(deciding, question.source.system);
   }
+  const challenged = challengedBy(deciding);
+  if (challenged !== undefined) return toSystem(deciding, challenged);
   return known === undefined ? unknown(deciding) : toSystem(deciding, known.system);
+}
+
+/**
+ * The system whose node challenged the request's first try, if that is not the one the registry names now: a customer
+ * moved between a challenge and its retry, which nobody else could understand. Not where that node is down.
+ */
+function challengedBy({ world, snapshot, known, steps }: Deciding): string | undefined {
+  const { challenger, isRetry, states } = world;
+  if (isRetry !== true || challenger === undefined || challenger.system === known?.system) return undefined;
+  const { system, site, node } = challenger;
+  const key = nodeKey(system, site, node);
+  const isThere = snapshot.systems
+    .get(system)
+    ?.sites.some(({ nodes }) => nodes.some((one) => one.key === key));
+  if (isThere !== true || states.get(key) === 'down') return undefined;
+  steps?.push({ step: 'system', because: `${system}: it sent the challenge this answers` });
+  return system;
 }
 
 function registrySteps(question: Question, answers: readonly KeyAnswer[], at: number, steps: Step[]): void {

@@ -17,6 +17,8 @@ export interface World {
   seenAt(system: string, account: string): string | undefined;
   /** The node that sent the challenge which the request answers. */
   readonly challenger: NodeName | undefined;
+  /** It is the first request that does: the retry itself, which goes there whatever the registry says meanwhile. */
+  readonly isRetry?: boolean;
 }
 
 /** One decision in the making: what was asked, what was found, and what surrounds it. */

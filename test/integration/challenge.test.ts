@@ -101,4 +101,15 @@ describe('a retry with credentials', () => {
     for (const [account, nonce] of nonces) statuses.push(await answer(account, nonce));
     expect(new Set(statuses)).toEqual(new Set([200]));
   });
+
+  it('reaches it also when its customer was exported in between, once; then his nonce goes where he is', async () => {
+    await lab.registry.put({ kind: 'account', value: '6000', system: 'source', customer: 'acme' });
+    await lab.registry.putCustomer({ id: 'acme', source: 'source', target: 'target', exported: false });
+    const nonce = await challenge('6000');
+    expect(challengedBy.get(nonce)).toMatch(/^source\//);
+    await lab.registry.putCustomer({ id: 'acme', source: 'source', target: 'target', exported: true });
+    expect(await answer('6000', nonce)).toBe(200);
+    expect(await answer('6000', nonce)).toBe(403);
+    expect(challengedBy.get(await challenge('6000'))).toMatch(/^target\//);
+  });
 });
