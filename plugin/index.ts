@@ -10,6 +10,8 @@ export {
   type Middleware,
   type ReloadResult,
 } from './main';
+export { serveAdmin, type ServeAdminOptions } from './operation/serve-admin';
+export type { AdminServer } from './admin/server';
 export { loadConfig } from './config/load';
 export { checkConfig, parseConfig } from './config/config';
 export type { Config, ConfigInput } from './config/types';

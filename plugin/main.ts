@@ -73,6 +73,7 @@ export class Dsbc {
   readonly #now = monotonicClock;
   readonly #endings: (() => void)[] = [];
   readonly #fatalListeners: ((error: unknown) => void)[] = [];
+  readonly #stopListeners: (() => Promise<void>)[] = [];
   #settings: Settings;
   #tokens: FlowTokens;
   #keepalive: Keepalive | undefined;
@@ -176,8 +177,9 @@ export class Dsbc {
   }
 
   /**
-   * For applications that route verbs on their own: `srf.invite(dsbc.middleware())`. Once called, `start` no longer
-   * subscribes to verbs by itself.
+   * For applications that route verbs on their own: `srf.invite(dsbc.middleware())` for one verb, or
+   * `srf.use(dsbc.middleware())` for all that the DSBC dispatches. Once called, `start` subscribes to no verb by
+   * itself, but for `srf.use` it asks the server for the verbs. What is not the DSBC's goes on to `next`.
    * @throws DsbcError DSBC_CONFIG_INVALID if no `srf` was given
    */
   middleware(): Middleware {
@@ -269,7 +271,9 @@ export class Dsbc {
     } else {
       this.servers.adopt(this.#shared.link);
       prepare(this.#shared.link);
-      if (!this.#routesItself) this.#shared.subscribe();
+      if (this.#routesItself) this.#shared.askForVerbs();
+      else this.#shared.subscribe();
+      if (this.#shared.isConnecting()) await this.servers.reach(this.#shared.link);
     }
     this.#keepalive = new Keepalive({
       table: this.bindings,
@@ -310,6 +314,11 @@ export class Dsbc {
   #tellGroup(): void {
     const links = [...this.servers.links.values()];
     this.group?.setSipHealthy(links.length > 0 && links.every((link) => link.state === 'connected'));
+  }
+
+  /** For what lives as long as this instance: called, and waited for, when `stop` has closed everything else. */
+  onStopped(listener: () => Promise<void>): void {
+    this.#stopListeners.push(listener);
   }
 
   /** Calls back when the program can't go on and must end, so that a supervisor starts it anew. */
@@ -359,6 +368,11 @@ export class Dsbc {
     await this.#close();
     this.#state = 'stopped';
     this.log.info({}, 'stopped');
+    for (const listener of this.#stopListeners.splice(0)) {
+      await listener().catch((error: unknown) =>
+        this.log.error({ err: error }, 'a listener for the end failed'),
+      );
+    }
     await this.#ownLog?.close();
   }
 
@@ -429,7 +443,18 @@ export class Dsbc {
   }
 
   #share(srf: unknown): SharedLink {
-    const name = this.#settings.config.sip_servers[0]?.name ?? 'srf';
+    const [server, second] = this.#settings.config.sip_servers;
+    if (second !== undefined || server?.server === 'embedded') {
+      const found = second === undefined ? "server: embedded, which `srf` can't be connected to" : 'several';
+      throw new DsbcError(
+        'DSBC_CONFIG_INVALID',
+        `sip_servers: with \`srf\` expected one drachtio-server; found ${found}`,
+        {
+          details: { path: 'sip_servers', expected: 'one entry of server: drachtio', found },
+        },
+      );
+    }
+    const name = server?.name ?? 'srf';
     return wrapSrf(srf, { name, log: this.log });
   }
 

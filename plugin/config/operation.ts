@@ -20,7 +20,10 @@ export const HOOK_ON_ERROR = ['skip', 'fail'] as const;
 
 export const admin = z
   .strictObject({
-    enabled: z.boolean().default(true).describe('Serve the admin API and the page.'),
+    enabled: z
+      .boolean()
+      .default(true)
+      .describe('`dsbc run` serves the admin API and the page; an application calls `serveAdmin`.'),
     address: ipAddress
       .default('127.0.0.1')
       .describe('Address to listen on. Not loopback: `token` is required.'),

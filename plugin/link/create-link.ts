@@ -76,6 +76,10 @@ export interface SharedLink {
   readonly link: DialogLink;
   /** For those who route verbs on their own: `srf.register(shared.middleware)`. */
   readonly middleware: LibraryMiddleware;
+  /** Whether the application has called `srf.connect`. */
+  isConnecting(): boolean;
+  /** If the middleware was given to `srf.use` without a verb: asks the server for the verbs, which `use` does not. */
+  askForVerbs(methods?: readonly string[]): void;
   /** Asks for verbs and takes their requests, behind the routes that are there already. */
   subscribe(methods?: readonly string[]): void;
 }
@@ -108,7 +112,7 @@ export function wrapSrf(
   const library = new SharedLibrary(srf, agent, sipFrame, now);
   const link = newLink(name, library, options.times ?? {}, log, now);
   if (connected) {
-    link.attach(connected.wp);
+    if (connected.wp !== undefined) link.attach(connected.wp);
     link.takeOverConnections();
   } else {
     onWire(agent, (wire) => {
@@ -136,6 +140,12 @@ export function wrapSrf(
   return {
     link,
     middleware,
+    isConnecting: () => agent.wp !== undefined,
+    askForVerbs: (methods = DISPATCHED_METHODS) => {
+      if (!srf.app.stack.some(({ method, handle }) => method === '*' && handle === middleware)) return;
+      const asked = new Set([...agent.verbs.keys()].map((verb) => verb.toLowerCase()));
+      for (const method of methods) if (!asked.has(method.toLowerCase())) agent.route(method);
+    },
     subscribe: (methods = DISPATCHED_METHODS) => {
       for (const method of methods) srf.use(method, middleware);
     },

@@ -20,7 +20,7 @@ export class OwnLibrary implements LibrarySide {
   ) {}
 
   pass(socket: Socket, frame: Buffer): void {
-    this.agent.wp.emit('msg', socket, frame.toString(this.libraryText));
+    this.agent.wp?.emit('msg', socket, frame.toString(this.libraryText));
   }
 
   ownsDialog(socket: Socket, dialogId: string): boolean {
@@ -73,7 +73,7 @@ export class SharedLibrary implements LibrarySide {
     const frame = this.readSip(raw);
     this.current = frame ? { frame, socket } : undefined;
     try {
-      this.agent.wp.emit('msg', socket, raw.toString(this.libraryText));
+      this.agent.wp?.emit('msg', socket, raw.toString(this.libraryText));
     } finally {
       this.current = undefined;
     }

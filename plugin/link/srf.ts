@@ -36,7 +36,8 @@ export interface ServerRecord {
 
 /** lib/drachtio-agent.js: commands and their answers. */
 export interface Agent extends EventEmitter {
-  wp: WireProtocol;
+  /** Made by `connect`. */
+  wp: WireProtocol | undefined;
   verbs: Map<string, unknown>;
   mapServer: Map<Socket, ServerRecord>;
   puntUpTheMiddleware: (req: LibraryRequest, res: LibraryResponse) => void;
@@ -50,6 +51,8 @@ export interface LibraryApp extends EventEmitter {
   _init(): Agent;
   connect(...args: unknown[]): unknown;
   use(method: string, handler: LibraryMiddleware): unknown;
+  /** What was given to `use` and to the methods named after verbs; `*` stands for all of them. */
+  readonly stack: readonly { readonly method: string; readonly handle: unknown }[];
 }
 
 export interface LibraryRequest extends EventEmitter {

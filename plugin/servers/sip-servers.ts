@@ -51,6 +51,15 @@ export class SipServers {
     this.#links.set(link.name, link);
   }
 
+  /** Waits for the server of a link; one that comes later is taken as well. */
+  async reach(link: SipLink): Promise<void> {
+    try {
+      await untilConnected(link, CONNECT_MS);
+    } catch (error) {
+      this.#parts.log.error({ server: link.name, err: error }, 'SIP server not reached yet');
+    }
+  }
+
   /**
    * Starts embedded servers and connects to all; `prepare` sees each link before its first request can come.
    * @throws DsbcError DSBC_PORT_TAKEN when an embedded server can't have its address
@@ -62,12 +71,7 @@ export class SipServers {
         const link = createLink(await this.#linkConfig(server), { log });
         this.#links.set(server.name, link);
         prepare(link);
-        try {
-          await untilConnected(link, CONNECT_MS);
-        } catch (error) {
-          // It may come up later; the link goes on trying.
-          log.error({ server: server.name, err: error }, 'SIP server not reached yet');
-        }
+        await this.reach(link);
       }),
     );
   }

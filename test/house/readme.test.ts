@@ -69,6 +69,7 @@ describe('README.md', () => {
           default_system: 'source',
           systems: { source: { sites: { main: { nodes: [{ uri: `sip:127.0.0.21:${site.port}` }] } } } },
           registry: { driver: 'memory' },
+          admin: { port: 0 },
         }),
       );
       app = spawn(process.execPath, ['app.js'], { cwd: folder, stdio: ['ignore', 'pipe', 'pipe'] });
@@ -76,7 +77,7 @@ describe('README.md', () => {
       await new Promise<void>((done, fail) => {
         const read = (chunk: Buffer): void => {
           output += chunk.toString();
-          if (output.includes('"serving"')) done();
+          if (output.includes('"admin API"')) done();
         };
         app.stdout?.on('data', read);
         app.stderr?.on('data', read);
@@ -102,7 +103,7 @@ describe('README.md', () => {
       await phone.bind('127.0.0.1', 0);
       expect(await phone.register()).toBe(200);
       expect(await phone.call('1002')).toBe(200);
-      expect(await phone.request('REFER', '1002', [['Refer-To', '<sip:1003@example.com>']])).toBe(202);
+      expect(await phone.request('MESSAGE', 'echo', [])).toBe(200);
       expect(site.seen.map(({ method }) => method)).toEqual(['REGISTER', 'REGISTER', 'INVITE', 'BYE']);
       await phone.close();
     });

@@ -40,7 +40,7 @@ systems:
   source:
     sites:
       main: { nodes: [ { uri: 'sip:${site.hostport}' } ] }
-admin: { enabled: false }
+admin: { port: 0 }
 `;
 
 describe('beside an application of drachtio-srf', () => {
@@ -59,8 +59,13 @@ describe('beside an application of drachtio-srf', () => {
     await writeFile(file, yaml(server, site));
   });
   afterEach(async () => {
-    await opened.dsbc?.stop();
-    opened.srf?.disconnect();
+    // The connection that an instance shares ends with it, and the library can't end one twice.
+    if (opened.dsbc?.state !== 'stopped') {
+      await opened.dsbc?.stop();
+      opened.srf?.disconnect();
+    }
+    delete opened.dsbc;
+    delete opened.srf;
     await device.close();
     await site.close();
     await server.stop();
@@ -81,31 +86,37 @@ describe('beside an application of drachtio-srf', () => {
       .replace("'dsbc.yaml'", JSON.stringify(file));
     expect(lines).toContain(file);
     const load = createRequire(__filename);
-    let started: () => void = () => undefined;
-    const isStarted = new Promise<void>((resolve) => (started = resolve));
+    let started: (admin: product.AdminServer) => void = () => undefined;
+    const isStarted = new Promise<product.AdminServer>((resolve) => (started = resolve));
     const lookalike = {
       ...product,
       createDsbc: (options: product.DsbcOptions): Dsbc => {
         const dsbc = product.createDsbc({ ...options, logger: silentLogger });
         opened.srf = options.srf as Application;
         opened.dsbc = dsbc;
-        const start = dsbc.start.bind(dsbc);
-        dsbc.start = async () => {
-          await start();
-          started();
-        };
         return dsbc;
+      },
+      serveAdmin: async (dsbc: Dsbc): Promise<product.AdminServer> => {
+        const admin = await product.serveAdmin(dsbc);
+        started(admin);
+        return admin;
       },
     };
     const run = compileFunction(lines, ['require']) as (require: (name: string) => unknown) => unknown;
     run((name) => (name === 'drachtio-dsbc' ? lookalike : load(name)));
-    await isStarted;
+    const { port } = await isStarted;
     expect(await status('REGISTER')).toBe(200);
     expect(await status('INVITE')).toBe(200);
     expect(site.count('REGISTER')).toBe(1);
-    // drachtio-server never answered a REFER outside of a dialog here (measured); the second test has another verb.
-    if (server.kind === 'embedded') expect(await status('REFER')).toBe(202);
-    expect(site.count('REFER')).toBe(0);
+    expect(await status('MESSAGE')).toBe(200);
+    expect(site.count('MESSAGE')).toBe(1);
+    expect(await status('MESSAGE', 'sip:echo@example.com')).toBe(200);
+    expect(site.count('MESSAGE')).toBe(1);
+    const metrics = await fetch(`http://127.0.0.1:${port}/metrics`);
+    expect(await metrics.text()).toContain('dsbc_requests_total');
+    await opened.dsbc?.stop();
+    expect(opened.dsbc?.state).toBe('stopped');
+    await expect(fetch(`http://127.0.0.1:${port}/metrics`)).rejects.toThrow();
   });
 
   it('as middleware, for verbs that the application routes itself', async () => {
@@ -124,5 +135,34 @@ describe('beside an application of drachtio-srf', () => {
     expect(site.count('INVITE')).toBe(1);
     await expect(status('REGISTER')).resolves.toBeGreaterThanOrEqual(500);
     expect(site.count('REGISTER')).toBe(0);
+  });
+
+  it('as middleware for all verbs, which it asks the server for', async () => {
+    const srf = new DrachtioSrf() as unknown as Application;
+    opened.srf = srf;
+    const dsbc = product.createDsbc({ config: await product.loadConfig(file), srf, logger: silentLogger });
+    opened.dsbc = dsbc;
+    srf.options((_, res) => res.send(299));
+    srf.use(dsbc.middleware());
+    const connected = new Promise<void>((resolve) => srf.on('connect', () => resolve()));
+    srf.connect({ ...server.control });
+    await connected;
+    await dsbc.start();
+    for (const method of ['REGISTER', 'INVITE', 'MESSAGE']) expect(await status(method)).toBe(200);
+    expect(await status('OPTIONS', 'sip:example.com')).toBe(299);
+  });
+
+  it('refuses a configuration whose server it could not be connected to', async () => {
+    const srf = new DrachtioSrf() as unknown as Application;
+    await writeFile(
+      file,
+      yaml(server, site)
+        .replace('drachtio', 'embedded')
+        .replace(/^ +control:.*$/m, ''),
+    );
+    const config = await product.loadConfig(file);
+    expect(() => product.createDsbc({ config, srf, logger: silentLogger })).toThrow(
+      expect.objectContaining({ code: 'DSBC_CONFIG_INVALID', message: expect.stringContaining('embedded') }),
+    );
   });
 });
