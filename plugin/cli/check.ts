@@ -1,4 +1,5 @@
 import { topologyAdvice, type Advice } from '../config/advice';
+import { fileAdvice } from '../config/file-advice';
 import { loadConfig } from '../config/load';
 import type { Config, SystemConfig } from '../config/types';
 import { DsbcError } from '../errors';
@@ -27,17 +28,19 @@ interface CheckReport {
 export const checkCommand: Command = {
   name: 'check',
   summary: 'Validate a configuration, show the shares, advise on topology',
-  usage: `Usage: dsbc check [-c FILE] [--json] [--strict]
+  usage: `Usage: dsbc check [-c FILE] [--json] [--strict] [--no-files]
 
 Validates a configuration and changes nothing: every error with file, line, path, what was expected and what
 was found. For a valid one it shows for each system the share of new accounts that each site gets, now and
 with each single site out, and gives advice on the topology: warnings (sooner or later callers will notice)
-and notes. docs/cli.md lists all advice.
+and notes. docs/cli.md lists all advice. A warning is also a file it names that is not there: certificates, keys,
+the folder of the registry.
 
 Options:
   -c, --config FILE  the configuration; default: dsbc.yaml
       --json         print one JSON object instead of text
       --strict       warnings make it fail (exit code 1)
+      --no-files     don't look for the files it names: it serves on another machine
 
 Examples:
   dsbc check -c /etc/dsbc/dsbc.yaml
@@ -50,6 +53,7 @@ Exit codes: 0 valid, 1 valid but with warnings (--strict), 3 not valid.`,
       ...configOption,
       json: { type: 'boolean' },
       strict: { type: 'boolean' },
+      'no-files': { type: 'boolean' },
     });
     const file = configFile(values);
     let config: Config;
@@ -61,7 +65,8 @@ Exit codes: 0 valid, 1 valid but with warnings (--strict), 3 not valid.`,
       io.out(`${JSON.stringify({ valid: false, file, code: error.code, problems })}\n`);
       return EXIT.config;
     }
-    const report = reportOn(file, config);
+    const files = values['no-files'] === true ? [] : fileAdvice(config);
+    const report = reportOn(file, config, [...files, ...topologyAdvice(config)]);
     if (values.json === true) io.out(`${JSON.stringify(report)}\n`);
     else printReport(report, io);
     const hasWarnings = report.advice.some(({ level }) => level === 'warning');
@@ -69,11 +74,11 @@ Exit codes: 0 valid, 1 valid but with warnings (--strict), 3 not valid.`,
   },
 };
 
-function reportOn(file: string, config: Config): CheckReport {
+function reportOn(file: string, config: Config, advice: readonly Advice[]): CheckReport {
   const systems = Object.entries(config.systems).map(
     ([name, system]) => [name, systemReport(system)] as const,
   );
-  return { valid: true, file, systems: Object.fromEntries(systems), advice: topologyAdvice(config) };
+  return { valid: true, file, systems: Object.fromEntries(systems), advice };
 }
 
 function systemReport(system: SystemConfig): SystemReport {

@@ -23,6 +23,7 @@ import { nodeStates, type NodeStates } from '../routing/states';
 import { EXIT, UsageError, type Command } from './command';
 import { explainInput, type ExplainInput } from './explain-input';
 import { configFile, configOption, parseOptions } from './options';
+import { uncarried } from './uncarried';
 
 const options = {
   ...configOption,
@@ -77,7 +78,8 @@ Exit codes: 0 it would be carried, 1 it would be refused, 3 the configuration is
     const steps: Step[] = [];
     const decision = await explain(config, input, values.out ?? [], steps);
     io.out(values.json === true ? `${JSON.stringify(reportOf(decision, steps))}\n` : textOf(decision, steps));
-    return decision.kind === 'answer' && decision.status >= 300 ? EXIT.failed : EXIT.ok;
+    const isRefused = decision.kind === 'drop' || (decision.kind === 'answer' && decision.status >= 300);
+    return isRefused ? EXIT.failed : EXIT.ok;
   },
 };
 
@@ -95,6 +97,8 @@ async function explain(
   const { message } = parsed;
   const wrong = checkRequest(message, source.transport === 'udp' ? 'datagram' : 'stream');
   if (wrong !== undefined) return refusal(wrong.status, wrong.reason, 'the message is malformed', steps);
+  const left = uncarried(message.method, server.server, steps);
+  if (left !== undefined) return left;
   const transport = FLOW_TRANSPORTS.find((each) => each === source.transport) ?? 'udp';
   const facts = readFacts({
     message,

@@ -4,7 +4,7 @@ import type { WriteStream } from 'node:fs';
 import { rm, stat } from 'node:fs/promises';
 import { resolve } from 'node:path';
 import { createInterface } from 'node:readline/promises';
-import type { RegistryConfig } from '../config/types';
+import type { Config, RegistryConfig } from '../config/types';
 import type { Registry } from '../registry/registry';
 import { Checkpoint, fingerprintOf } from '../registry/transfer/checkpoint';
 import { exportEntries } from '../registry/transfer/export';
@@ -16,10 +16,11 @@ import { SeenKeys } from '../registry/transfer/seen-keys';
 import { EXIT, UsageError, type Io } from './command';
 import { configFile, configOption, parseOptions } from './options';
 import { ProgressBar } from './progress';
+import { UnknownNames } from './unknown-names';
 
 export type WithRegistry = <T>(
   file: string,
-  work: (registry: Registry, config: RegistryConfig) => Promise<T>,
+  work: (registry: Registry, config: RegistryConfig, systems: Config['systems']) => Promise<T>,
 ) => Promise<T>;
 
 /** How often the position of an import is written to disk, in ms. */
@@ -69,8 +70,8 @@ export async function importRegistry(
     report: values.report ?? `${file}.rejected`,
     json: values.json === true,
   };
-  return withRegistry(configFile(values), (registry, config) =>
-    new FileImport(settings, registry, targetOf(config), io).run(),
+  return withRegistry(configFile(values), (registry, config, systems) =>
+    new FileImport(settings, registry, targetOf(config), new UnknownNames(systems), io).run(),
   );
 }
 
@@ -99,11 +100,13 @@ class FileImport {
   readonly #settings: ImportSettings;
   readonly #registry: Registry;
   readonly #target: string;
+  readonly #unknown: UnknownNames;
   readonly #io: Io;
   #saved = 0;
   #saving: Promise<void> = Promise.resolve();
 
-  constructor(settings: ImportSettings, registry: Registry, target: string, io: Io) {
+  constructor(settings: ImportSettings, registry: Registry, target: string, unknown: UnknownNames, io: Io) {
+    this.#unknown = unknown;
     this.#settings = settings;
     this.#registry = registry;
     this.#target = target;
@@ -131,6 +134,7 @@ class FileImport {
         signal: this.#io.signal,
         ...(resume === undefined ? {} : { resume }),
         ...(seen === undefined ? {} : { replace: { seen, confirm: (count) => this.#confirm(count, bar) } }),
+        onRow: (line, row) => this.#unknown.see(line, row),
         onRejected: (line, reason, text) => rejections.write(`line ${line}: ${reason}: ${text}\n`),
         onProgress: (position) => {
           last = position;
@@ -207,12 +211,16 @@ class FileImport {
     const { dryRun, report, json } = this.#settings;
     if (json) {
       this.#io.out(
-        `${JSON.stringify({ lines, written, rejected, deleted, interrupted, notReplaced, dryRun, report })}\n`,
+        `${JSON.stringify({ lines, written, rejected, deleted, interrupted, notReplaced, dryRun, report, unknown: this.#unknown.list })}\n`,
       );
     } else {
       this.#io.out(
         `${lines} lines read, ${written} rows ${dryRun ? 'would be ' : ''}imported, ${rejected} rejected\n`,
       );
+      for (const { name, rows, firstLine } of this.#unknown.list)
+        this.#io.out(
+          `warning: ${rows} ${rows === 1 ? 'row names' : 'rows name'} ${name}, which the configuration does not have; the first is line ${firstLine}\n`,
+        );
       if (deleted > 0) this.#io.out(`${deleted} entries ${dryRun ? 'would be ' : ''}deleted\n`);
       if (notReplaced !== undefined) this.#io.out(`nothing was deleted: ${notReplaced}\n`);
       if (rejected > 0) this.#io.out(`rejected lines are in ${report}\n`);

@@ -1,5 +1,5 @@
 import { loadConfig } from '../config/load';
-import type { RegistryConfig } from '../config/types';
+import type { Config, RegistryConfig } from '../config/types';
 import { initialiseRegistry, openRegistry } from '../registry/open';
 import { KEY_KINDS } from '../registry/registry';
 import type { KeyKind, Registry, RegistryEntry } from '../registry/registry';
@@ -7,11 +7,12 @@ import { EXIT, UsageError, type Command, type Io } from './command';
 import { configFile, configOption, parseOptions } from './options';
 import { benchRegistry } from './registry-bench';
 import { exportRegistry, importRegistry } from './registry-transfer';
+import { UnknownNames } from './unknown-names';
 
 /** Opens the registry a configuration file names, for as long as `work` takes. */
 export async function withRegistry<T>(
   file: string,
-  work: (registry: Registry, config: RegistryConfig) => Promise<T>,
+  work: (registry: Registry, config: RegistryConfig, systems: Config['systems']) => Promise<T>,
 ): Promise<T> {
   const config = await loadConfig(file);
   if (config.registry.driver === 'memory') {
@@ -21,7 +22,7 @@ export async function withRegistry<T>(
   }
   const registry = await openRegistry(config.registry, { mustConnect: true });
   try {
-    return await work(registry, config.registry);
+    return await work(registry, config.registry, config.systems);
   } finally {
     await registry.close();
   }
@@ -113,7 +114,10 @@ const put: Action = async (argv, io) => {
     ...(customer === undefined ? {} : { customer }),
     ...(blocked === undefined ? {} : { blocked }),
   };
-  return withRegistry(configFile(values), async (registry) => {
+  return withRegistry(configFile(values), async (registry, _config, systems) => {
+    const unknown = new UnknownNames(systems);
+    unknown.see(1, { type: 'entry', entry });
+    for (const { name } of unknown.list) io.err(`warning: the configuration has no ${name}\n`);
     await registry.put(entry);
     const answer = await registry.lookup(entry);
     io.out(`${described(entry, answer?.system)}\n`);
@@ -164,7 +168,9 @@ delete   removes an entry.
 import   brings in millions of rows. CSV has a header: kind,value,system[,account,site,customer,blocked]; a customer
          is a row of kind "customer" with its id in "value" and the columns source, target, exported. An import
          that was interrupted goes on where it was when it is started again. Lines that can't be imported are
-         reported with their numbers and reasons in FILE.rejected.
+         reported with their numbers and reasons in FILE.rejected. Systems and sites that the configuration does not
+         have are imported and told, with the first line that names them: calls to such a system are answered 503, and
+         an account of such a site is at none in particular.
 export   writes everything, in a form that import reads.
 bench    reads random keys for a few seconds and says how fast that is; changes nothing.
 

@@ -49,7 +49,6 @@ export function parseHostPort(text: string): HostPort | undefined {
 
 /** A node's SIP URI as configured: where packets for it go. It has no user part: the call brings that. */
 export interface NodeUri {
-  readonly scheme: 'sip' | 'sips';
   /** IPv6 without brackets. */
   readonly host: string;
   readonly port?: number;
@@ -58,17 +57,16 @@ export interface NodeUri {
 
 /** Reads `sip:host[:port][;transport=udp|tcp|tls]`; undefined if there is a user part, another parameter or a fault. */
 export function parseNodeUri(text: string): NodeUri | undefined {
-  const match = /^(sips?):([^;?@]+)((?:;[^;?@]+)*)$/i.exec(text);
+  const match = /^sip:([^;?@]+)((?:;[^;?@]+)*)$/i.exec(text);
   if (match === null) return undefined;
-  const where = parseHostPort(match[2] ?? '');
+  const where = parseHostPort(match[1] ?? '');
   if (where === undefined) return undefined;
-  const scheme = match[1]?.toLowerCase() === 'sips' ? 'sips' : 'sip';
-  const parameters = (match[3] ?? '').toLowerCase();
+  const parameters = (match[2] ?? '').toLowerCase();
   const transport = /^;transport=(udp|tcp|tls)$/.exec(parameters)?.[1];
   if (parameters !== '' && transport === undefined) return undefined;
   return transport === undefined
-    ? { scheme, ...where }
-    : { scheme, ...where, transport: transport === 'udp' ? 'udp' : transport === 'tcp' ? 'tcp' : 'tls' };
+    ? where
+    : { ...where, transport: transport === 'udp' ? 'udp' : transport === 'tcp' ? 'tcp' : 'tls' };
 }
 
 /** True for 127.0.0.0/8 and ::1, which nobody outside this machine can reach. */

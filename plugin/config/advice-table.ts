@@ -131,6 +131,18 @@ export const ADVICE = {
     reason: 'The admin API is reached from outside over plain HTTP: its token can be read on the way.',
     fix: 'Listen on loopback or a private address, or set `admin.cert_file` and `admin.key_file`.',
   },
+  file_unreadable: {
+    level: 'warning',
+    reason:
+      'A file that is read at the start cannot be read here: on this machine `dsbc run` would refuse to start.',
+    fix: 'Put it there, readable for the user that runs dsbc. Checked on another machine than it serves on: `--no-files`.',
+  },
+  registry_unwritable: {
+    level: 'warning',
+    reason:
+      'The registry file cannot be made or written here: on this machine `dsbc run` would end with DSBC_REGISTRY_UNAVAILABLE.',
+    fix: 'Make the folder, writable for the user that runs dsbc. Checked on another machine than it serves on: `--no-files`.',
+  },
   public_addresses: {
     level: 'note',
     reason: 'Public addresses this installation takes: virtual IPs, DSBC servers and site nodes.',

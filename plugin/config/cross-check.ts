@@ -1,5 +1,5 @@
 import type { z } from 'zod';
-import { isLoopback } from './address';
+import { isLoopback, parseNodeUri } from './address';
 import type { configStructure } from './schema';
 
 type Structure = z.output<typeof configStructure>;
@@ -14,6 +14,7 @@ export function crossCheck(config: Structure, context: z.RefinementCtx): void {
     context.addIssue({ code: 'custom', path, message: expected, params: { found } });
   };
   checkSystems(config, report);
+  checkNodes(config, report);
   checkSipServers(config, report);
   checkParties(config, report);
   checkTimes(config, report);
@@ -50,6 +51,28 @@ function checkSystems(config: Structure, report: Report): void {
         owners.set(node.uri.toLowerCase(), place);
       });
   }
+}
+
+/** A node that is one of our own entry addresses would send every request back to us. */
+function checkNodes(config: Structure, report: Report): void {
+  const own = new Set(
+    config.sip_servers.flatMap(({ entry }) =>
+      [entry.port, entry.tls_port, entry.ws_port, entry.wss_port].map(
+        (port) => `${entry.address.toLowerCase()} port ${port}`,
+      ),
+    ),
+  );
+  for (const [system, { sites }] of Object.entries(config.systems))
+    for (const [site, { nodes }] of Object.entries(sites))
+      nodes.forEach(({ uri }, index) => {
+        const { host = '', port, transport } = parseNodeUri(uri) ?? {};
+        if (own.has(`${host.toLowerCase()} port ${port ?? (transport === 'tls' ? 5061 : 5060)}`))
+          report(
+            ['systems', system, 'sites', site, 'nodes', index, 'uri'],
+            'the address of the site, not an entry address of ours, which would send its requests back to us',
+            uri,
+          );
+      });
 }
 
 function checkShares(

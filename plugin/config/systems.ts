@@ -12,7 +12,7 @@ const node = z.strictObject({
     .string()
     .refine(
       (text) => parseNodeUri(text) !== undefined,
-      'a SIP URI without user, such as sip:198.51.100.21:5060 or sip:node.example.com;transport=tcp',
+      'a SIP URI without user, such as sip:198.51.100.21:5060 or sip:node.example.com;transport=tcp (sips: is not taken)',
     )
     .describe('Where requests for this node go: `sip:host[:port][;transport=udp|tcp|tls]`.'),
   tcp: z

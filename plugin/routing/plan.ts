@@ -197,6 +197,12 @@ function explain(
   const own = system.sites[order[0] ?? -1];
   const chosen = plan[0];
   if (own === undefined || chosen === undefined) return;
+  if (request.pinned !== undefined && !system.sites.some((site) => site.name === request.pinned)) {
+    steps.push({
+      step: 'site',
+      because: `the registry pins the key to site ${request.pinned}, which system ${system.name} does not have: it counts as not pinned`,
+    });
+  }
   const by =
     request.pinned === own.name
       ? 'the registry pins the key to it'

@@ -77,6 +77,32 @@ describe('dsbc check', () => {
     expect(io.stderr).toContain('name the file with -c FILE');
   });
 
+  it('warns of files that are not there, cannot be used, or cannot be written', async () => {
+    await writeFile(join(dir, 'real.pem'), '-----BEGIN CERTIFICATE-----\n');
+    await writeFile(join(dir, 'text.pem'), 'no certificate\n');
+    const adviceOf = async (yaml: string, ...options: string[]) => {
+      const { out, code } = await check(yaml, '--json', ...options);
+      expect(code).toBe(0);
+      return (JSON.parse(out).advice as { code: string; path: string; about: string }[])
+        .filter(({ code: name }) => /file_|registry_un/.test(name))
+        .map(({ code: name, path, about }) => `${name} ${path}: ${about.replaceAll(dir, '')}`);
+    };
+    const admin = (cert: string, key: string) => `${YAML}admin: { cert_file: ${cert}, key_file: ${key} }\n`;
+    expect(await adviceOf(admin('real.pem', 'real.pem'))).toEqual([]);
+    expect(await adviceOf(admin('none.pem', 'text.pem'))).toEqual([
+      "file_unreadable admin.cert_file: ENOENT: no such file or directory, open '/none.pem'",
+      'file_unreadable admin.key_file: it is not PEM',
+    ]);
+    expect(await adviceOf(admin('none.pem', 'text.pem'), '--no-files')).toEqual([]);
+    const registry = (path: string) => `${YAML}registry: { driver: lmdb, path: ${path} }\n`;
+    expect(await adviceOf(registry('registry.lmdb'))).toEqual([]);
+    expect(await adviceOf(registry('nowhere/registry.lmdb'))).toEqual([
+      "registry_unwritable registry.path: ENOENT: no such file or directory, access '/nowhere'",
+    ]);
+    expect((await check(admin('none.pem', 'real.pem'), '--strict')).code).toBe(1);
+    expect((await check(admin('none.pem', 'real.pem'), '--strict', '--no-files')).code).toBe(0);
+  });
+
   it('fails for warnings only when told to be strict', async () => {
     const warned = `${YAML}mtu: 1400\n`;
     expect((await check(warned)).code).toBe(0);

@@ -38,6 +38,7 @@ registry: { driver: lmdb, path: registry.lmdb }
     });
     await registry.put({ kind: 'account', value: '1001', system: 'source', site: 'a' });
     await registry.put({ kind: 'account', value: '1002', system: 'target' });
+    await registry.put({ kind: 'account', value: '1003', system: 'source', site: 'gone' });
     await registry.put({ kind: 'did', value: '+12025550123', system: 'target', account: '1002' });
     await registry.close();
   });
@@ -57,6 +58,27 @@ registry: { driver: lmdb, path: registry.lmdb }
     expect(out).toContain('203.0.113.7 is an endpoint');
     expect(out).toContain('account 1001 (');
     expect(out).toContain('in system source');
+  });
+
+  it('says that an account is pinned to a site that is not there', async () => {
+    const { code, out } = await explain(...invite, '--from', '1003', '--to', '1003');
+    expect([code, out]).toEqual([
+      0,
+      expect.stringContaining(
+        'the registry pins the key to site gone, which system source does not have: it counts as not pinned',
+      ),
+    ]);
+  });
+
+  it.each([
+    ['REFER', 'Answered here: 503 Service Unavailable', 'is not a method we carry'],
+    ['FOO', 'Answered here: 501 Not Implemented', 'is not a method we carry'],
+    ['BYE', 'Answered here: 481', 'belongs to a dialog'],
+    ['ACK', 'Dropped without an answer', 'belongs to a dialog'],
+  ])('says what becomes of %s, which is not asked of us', async (method, verdict, because) => {
+    const { code, out } = await explain('--method', method, ...phone, '--from', '1001', '--to', '1002');
+    expect([code, out]).toEqual([1, expect.stringContaining(because)]);
+    expect(out.startsWith(verdict)).toBe(true);
   });
 
   it('says the same as JSON', async () => {

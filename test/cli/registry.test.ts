@@ -105,6 +105,42 @@ describe('dsbc registry', () => {
     expect(existsSync(`${file}.progress`)).toBe(false);
   });
 
+  it('tells of systems and sites that the configuration does not have, and imports them', async () => {
+    const file = join(dir, 'in.csv');
+    writeFileSync(
+      file,
+      [
+        'kind,value,system,site,source,target',
+        'account,1,source,main,,',
+        'account,2,sorce,,,',
+        'account,3,sorce,,,',
+        'account,4,source,mian,,',
+        'customer,acme,,,source,traget',
+        '',
+      ].join('\n'),
+    );
+    const told = [
+      '2 rows name system sorce, which the configuration does not have; the first is line 3',
+      '1 row names site source/mian, which the configuration does not have; the first is line 5',
+      '1 row names system traget, which the configuration does not have; the first is line 6',
+    ];
+    for (const options of [['--dry-run'], []]) {
+      const { code, out } = await dsbc('registry', 'import', file, ...options);
+      expect(code).toBe(0);
+      expect(out.split('\n').filter((line) => line.startsWith('warning'))).toEqual(
+        told.map((line) => `warning: ${line}`),
+      );
+    }
+    expect((await dsbc('registry', 'get', '2')).code).toBe(0);
+    expect(JSON.parse((await dsbc('registry', 'import', file, '--json')).out)).toMatchObject({
+      written: 5,
+      unknown: [{ name: 'system sorce', rows: 2, firstLine: 3 }, {}, {}],
+    });
+    expect(
+      await dsbc('registry', 'put', '5', '--kind', 'account', '--system', 'source', '--site', 'mian'),
+    ).toMatchObject({ code: 0, err: 'warning: the configuration has no site source/mian\n' });
+  });
+
   it('goes on with an import that was killed, with exact counts', async () => {
     const rows = 60_000;
     const file = join(dir, 'many.csv');
@@ -138,6 +174,7 @@ describe('dsbc registry', () => {
   it('measures how fast stored keys are read', async () => {
     await dsbc('registry', 'put', '1001', '--kind', 'account', '--system', 'source');
     const { out } = await dsbc('registry', 'bench', '--json');
+    expect((await dsbc('registry', 'bench', '--keys', '1000')).err).toContain('only 1 of 1000 keys');
     expect(JSON.parse(out)).toMatchObject({ driver: 'lmdb', keys: 1, per_second: expect.any(Number) });
   });
 });

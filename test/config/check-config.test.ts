@@ -136,6 +136,37 @@ describe('checkConfig', () => {
       'nodes[0].uri: expected a SIP URI without user',
     ],
     [
+      'a node that is asked for by sips:',
+      (c) => withNode(c, 'sips:198.51.100.21:5061'),
+      '(sips: is not taken); found "sips:198.51.100.21:5061"',
+    ],
+    [
+      'a node that is our own entry address',
+      (c) => ({
+        ...withNode(c, 'sip:198.51.100.10'),
+        sip_servers: [
+          { ...c.sip_servers[0], entry: { address: '198.51.100.9' } },
+          { name: 'alias', server: 'embedded', entry: { address: '198.51.100.10' } },
+        ],
+      }),
+      'sites.a.nodes[0].uri: expected the address of the site, not an entry address of ours, which would send its requests back to us; found sip:198.51.100.10',
+    ],
+    [
+      'a node that is our own entry address by TLS',
+      (c) => ({
+        ...withNode(c, 'sip:198.51.100.10;transport=tls'),
+        sip_servers: [
+          {
+            name: 'main',
+            server: 'drachtio',
+            control: { secret: 'cymru-4711' },
+            entry: { address: '198.51.100.10', tls_port: 5061 },
+          },
+        ],
+      }),
+      'expected the address of the site, not an entry address of ours',
+    ],
+    [
       'a node with a port out of range',
       (c) => withNode(c, 'sip:198.51.100.21:99999'),
       'expected a SIP URI without user',
@@ -258,7 +289,7 @@ function withShares(config: Small, load_distribution: object): unknown {
   return { ...config, systems: { source: { ...config.systems.source, load_distribution } } };
 }
 
-function withNode(config: Small, uri: string): unknown {
+function withNode(config: Small, uri: string): object {
   const sites = {
     ...config.systems.source.sites,
     a: { nodes: [{ uri }] },

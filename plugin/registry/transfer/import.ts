@@ -57,6 +57,8 @@ export interface ImportOptions {
   /** Writes under way at once. Default 4. */
   readonly concurrency?: number;
   readonly signal?: AbortSignal;
+  /** A row that is imported, and the number of its line. */
+  readonly onRow?: (line: number, row: Row) => void;
   /** A line that was not imported: its number, why, and how it begins. */
   readonly onRejected?: (line: number, reason: string, text: string) => void;
   /** Called after every write, with what is stored for good. */
@@ -85,8 +87,10 @@ export async function importEntries(options: ImportOptions): Promise<ImportResul
         options.onRejected?.(line.number, found.reason, line.text.slice(0, 120));
         writer.reject(line);
       } else if ('header' in found) writer.header(line, found.header);
-      else if ('row' in found) await writer.add(line, found.row);
-      else writer.skip(line);
+      else if ('row' in found) {
+        options.onRow?.(line.number, found.row);
+        await writer.add(line, found.row);
+      } else writer.skip(line);
       stopped = signal?.aborted === true;
       if (stopped) break;
     }

@@ -1,0 +1,49 @@
+import { accessSync, constants, existsSync, readFileSync } from 'node:fs';
+import { dirname } from 'node:path';
+import { types } from 'node:util';
+import type { Advice } from './advice';
+import { ADVICE, type AdviceCode } from './advice-table';
+import { formatPath } from './problems';
+import type { Config } from './types';
+
+/** Looks whether the files that a configuration names are there for the one who asks: true only of this machine. */
+export function fileAdvice(config: Config): readonly Advice[] {
+  const found: Advice[] = [];
+  const give = (code: AdviceCode, path: string, about: string): void => {
+    found.push({ code, path, about, ...ADVICE[code] });
+  };
+  for (const [path, file] of filesOf(config, [])) {
+    const fault = faultOf(() => {
+      if (!readFileSync(file, 'latin1').includes('-----BEGIN ')) throw new Error('it is not PEM');
+    });
+    if (fault !== undefined) give('file_unreadable', path, fault);
+  }
+  const { registry } = config;
+  if (registry.driver === 'lmdb') {
+    const { R_OK, W_OK } = constants;
+    const target = existsSync(registry.path) ? registry.path : dirname(registry.path);
+    const fault = faultOf(() => accessSync(target, R_OK | W_OK));
+    if (fault !== undefined) give('registry_unwritable', 'registry.path', fault);
+  }
+  return found;
+}
+
+/** Every value whose key ends in `_file`, with its path. All of them are PEM. */
+function* filesOf(value: unknown, path: readonly PropertyKey[]): Generator<[path: string, file: string]> {
+  if (typeof value !== 'object' || value === null) return;
+  for (const [key, inner] of Object.entries(value)) {
+    const here = [...path, Array.isArray(value) ? Number(key) : key];
+    if (key.endsWith('_file') && typeof inner === 'string') yield [formatPath(here), inner];
+    else yield* filesOf(inner, here);
+  }
+}
+
+/** What is wrong, in the words of the system; undefined if nothing is. */
+function faultOf(look: () => void): string | undefined {
+  try {
+    look();
+    return undefined;
+  } catch (error) {
+    return types.isNativeError(error) ? error.message : String(error);
+  }
+}
