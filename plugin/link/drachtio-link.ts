@@ -35,6 +35,7 @@ import {
   type ResponseSpec,
   type TransportAddress,
 } from './sip-link';
+import { plainContact, transportOfUri } from './secure-contact';
 import { methodOf, ServerRequests } from './server-requests';
 import type { WireProtocol } from './srf';
 import { WireGuard } from './wire-guard';
@@ -135,7 +136,15 @@ export class DrachtioLink implements DialogLink {
   }
 
   openDialog(request: OpeningRequest): Opening {
-    const text = ownRequestText(request, this.capabilities);
+    const { headers, nextHop, uri } = request;
+    const contact = plainContact(
+      transportOfUri(nextHop ?? uri),
+      uri,
+      headers,
+      this.addresses,
+      this.capabilities,
+    );
+    const text = ownRequestText({ ...request, headers: [...contact, ...headers] }, this.capabilities);
     const { socket } = this;
     if (socket === undefined) return lostOpening();
     this.channel.assertFits(text, this.capabilities);

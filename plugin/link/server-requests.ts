@@ -13,6 +13,7 @@ import { Inbound, type InboundTable } from './inbound-request';
 import type { LibrarySide } from './library';
 import { dropOrder, proxyOrders, withoutOrders } from './orders';
 import { ProxiedRequest } from './proxied-request';
+import { plainContact } from './secure-contact';
 import type {
   HeaderLine,
   InboundRequest,
@@ -119,7 +120,8 @@ export class ServerRequests {
       throw new DsbcError('DSBC_HEADER_UNSAFE', 'the reason phrase would carry a line end');
     }
     const entry = this.entryOf(request);
-    const headers = withoutOrders(response.headers ?? []);
+    const given = withoutOrders(response.headers ?? []);
+    const headers = [...this.contactOf(request, response.status, given), ...given];
     const text = sipCommand({
       transactionId: entry?.serverId ?? request.id,
       startLine: `SIP/2.0 ${response.status} ${reason}`,
@@ -188,6 +190,18 @@ export class ServerRequests {
   entryOf(request: InboundRequest): Inbound | undefined {
     const entry = this.parts.table.get(request.id);
     return entry === request ? entry : undefined;
+  }
+
+  private contactOf(request: InboundRequest, status: number, given: readonly HeaderLine[]): HeaderLine[] {
+    const { message, source } = request;
+    if (status === 100 || status >= 300 || !formsDialog(message.method)) return [];
+    return plainContact(
+      source.transport,
+      message.uri,
+      given,
+      this.parts.addresses(),
+      this.parts.capabilities(),
+    );
   }
 
   private answerKills(message: SipMessage): boolean {

@@ -104,7 +104,9 @@ export class Bridge {
         this.acknowledged(request, from);
         return;
       case 'BYE':
-        this.report(this.bye(request, from, to), request);
+        soon(() => {
+          this.report(this.bye(request, from, to), request);
+        });
         return;
       case 'INVITE':
         if (this.awaitedAcks.has(from)) {
@@ -120,7 +122,9 @@ export class Bridge {
         void crossing.answer(request, { status: 200 });
         return;
       default:
-        this.report(this.relay(request, from, to), request);
+        soon(() => {
+          this.report(this.relay(request, from, to), request);
+        });
     }
   }
 
@@ -253,3 +257,9 @@ export class Bridge {
     this.parts.ended();
   }
 }
+
+/**
+ * An answer of the same side that came in the same read, before the request, is on its way before it then. A phone that
+ * hears the NOTIFY before the 202 to its REFER may refuse it (linphone: 491).
+ */
+const soon = (action: () => void): void => void setImmediate(action);
