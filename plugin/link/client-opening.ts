@@ -119,7 +119,7 @@ export class ClientOpening implements Opening {
     this.end({ kind: 'opened', dialog, answer: { status, message, source } });
   }
 
-  /** A 2xx nobody wants any more: acknowledged and hung up (RFC 3261 §13.2.2.4). */
+  /** A 2xx nobody wants any more: acknowledged and hung up (RFC 3261 §13.2.2.4), or unsubscribed. */
   private release(dialog: Leg): void {
     clearTimeout(this.deadline);
     if (this.request.method === 'INVITE') {
@@ -127,7 +127,12 @@ export class ClientOpening implements Opening {
       void dialog.request({ method: 'BYE', headers: [], timeoutMs: this.port.requestTimeoutMs });
       return;
     }
-    dialog.forget();
+    const event = this.request.headers.filter(([name]) => /^(event|o)$/i.test(name));
+    const headers: HeaderLine[] = [...event, ['Expires', '0']];
+    const gone = (): void => {
+      dialog.forget();
+    };
+    dialog.request({ method: 'SUBSCRIBE', headers, timeoutMs: this.port.requestTimeoutMs }).then(gone, gone);
   }
 
   private giveUp(outcome: OpeningOutcome): void {

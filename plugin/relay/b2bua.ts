@@ -1,15 +1,16 @@
 import type { DialogLink, LegAnswer, Opening, OpeningOutcome, SipDialog } from '../link/sip-dialog';
 import type { FlowChoice, HeaderLine, InboundRequest, ResponseSpec } from '../link/sip-link';
 import type { SipMessage } from '../message/sip-message';
+import { attemptOf } from './attempt';
 import { bestAnswer } from './best-answer';
 import { Bridge } from './bridge';
+import { Subscription, unsubscription } from './subscription';
 import { Crossing } from './crossing';
 import { EarlyDialog } from './early-dialog';
 import { answerHeaders, isReliable, openingHeaders } from './leg-headers';
 import { LegIds } from './leg-ids';
 import {
   FAILOVER_STATUSES,
-  retryAfterSeconds,
   unreachable,
   withRetryAfter,
   type AttemptRecord,
@@ -51,7 +52,7 @@ interface Answered {
  */
 export class B2buaRelay {
   private readonly ids = new LegIds();
-  private readonly bridges = new Set<Bridge>();
+  private readonly bridges = new Set<Bridge | Subscription>();
 
   constructor(private readonly dependencies: RelayDependencies) {}
 
@@ -85,7 +86,7 @@ class BridgedCall {
     private readonly options: B2buaOptions,
     private readonly dependencies: RelayDependencies,
     private readonly ids: LegIds,
-    private readonly bridges: Set<Bridge>,
+    private readonly bridges: Set<Bridge | Subscription>,
   ) {
     this.crossing = new Crossing(ids, dependencies.log);
     this.early = new EarlyDialog(this.crossing);
@@ -201,7 +202,12 @@ class BridgedCall {
     const release = (): void => {
       if (lateOffer) far.acknowledge();
       if (this.kind === 'INVITE') void far.request({ method: 'BYE', headers: [], timeoutMs: SUBSCRIBE_MS });
-      else far.forget();
+      else
+        void far.request({
+          method: 'SUBSCRIBE',
+          headers: unsubscription(this.event),
+          timeoutMs: SUBSCRIBE_MS,
+        });
     };
     if (this.kind === 'INVITE' && !lateOffer) far.acknowledge();
     if (this.request.cancelled || this.request.settled) {
@@ -221,7 +227,7 @@ class BridgedCall {
         },
       );
       const near = await this.caller.respondInDialog(this.request, response);
-      this.bridge(near, far, lateOffer);
+      this.bridge(near, far, lateOffer, message);
       return { kind: 'answered', answer: { status, message, target }, attempts: this.attempts };
     } catch (error) {
       release();
@@ -242,24 +248,35 @@ class BridgedCall {
     return this.request.cancelled;
   }
 
-  private bridge(near: SipDialog, far: SipDialog, lateOffer: boolean): void {
+  private bridge(near: SipDialog, far: SipDialog, lateOffer: boolean, answer: SipMessage): void {
     const { log } = this.dependencies;
-    const bridge = new Bridge({
-      a: near,
-      b: far,
-      kind: this.kind,
+    const shared = {
       ids: this.ids,
       crossing: this.crossing,
       log,
-      ended: () => {
+      ended: (): void => {
         this.bridges.delete(bridge);
         log.info({ callId: near.callId, farCallId: far.callId }, 'bridge ended');
       },
-    });
+    };
+    const bridge =
+      this.kind === 'INVITE'
+        ? new Bridge({ ...shared, a: near, b: far })
+        : new Subscription({
+            ...shared,
+            subscriber: near,
+            notifier: far,
+            event: this.event,
+            expiresS: answer.expires ?? this.request.message.expires,
+          });
     this.bridges.add(bridge);
-    if (lateOffer) bridge.acknowledgeBy(near, far);
+    if (lateOffer && bridge instanceof Bridge) bridge.acknowledgeBy(near, far);
     bridge.start();
     log.info({ callId: near.callId, farCallId: far.callId, kind: this.kind }, 'bridge up');
+  }
+
+  private get event(): string {
+    return this.request.message.get('event') ?? '';
   }
 
   private async refuse(): Promise<RelayResult> {
@@ -305,36 +322,12 @@ class BridgedCall {
   }
 
   private record(target: RelayTarget, outcome: OpeningOutcome, silent: boolean, milliseconds: number): void {
-    const attempt = attemptOf(outcome, silent, { target, server: this.options.link.name, milliseconds });
+    const attempt = attemptOf(outcome, { target, server: this.options.link.name, milliseconds }, silent);
     this.attempts.push(attempt);
     try {
       this.dependencies.observer?.attemptEnded(attempt);
     } catch (error) {
       this.dependencies.log.error({ err: error }, 'an observer of attempts failed');
     }
-  }
-}
-
-function attemptOf(
-  outcome: OpeningOutcome,
-  silent: boolean,
-  base: Pick<AttemptRecord, 'target' | 'server' | 'milliseconds'>,
-): AttemptRecord {
-  switch (outcome.kind) {
-    case 'opened':
-      return { ...base, outcome: 'answer', status: outcome.answer.status };
-    case 'answer': {
-      const retryAfterS = outcome.status === 503 ? retryAfterSeconds(outcome.message) : undefined;
-      const wait = retryAfterS === undefined ? {} : { retryAfterS };
-      return { ...base, outcome: 'answer', status: outcome.status, ...wait };
-    }
-    case 'timeout':
-      return { ...base, outcome: 'silence' };
-    case 'aborted':
-      return { ...base, outcome: silent ? 'silence' : 'aborted' };
-    case 'transport_error':
-      return { ...base, outcome: 'transport_error' };
-    case 'link_lost':
-      return { ...base, outcome: 'link_lost' };
   }
 }

@@ -8,10 +8,15 @@ import { provisionalEndsReinvite, provisionalHidesFinal } from './server-traps';
 /** How long an INVITE inside the dialog may ring: timer C (RFC 3261 §16.6 step 11). */
 const REINVITE_MS = 180_000;
 
+/**
+ * How often both sides of a call are asked whether they still know it. A phone that lost its power says no BYE, and not
+ * every call has a session timer (RFC 4028).
+ */
+const AUDIT_MS = 10 * 60_000;
+
 export interface BridgeParts {
   readonly a: SipDialog;
   readonly b: SipDialog;
-  readonly kind: 'INVITE' | 'SUBSCRIBE';
   readonly ids: LegIds;
   readonly crossing: Crossing;
   readonly log: Logger;
@@ -45,7 +50,7 @@ class Reinvite {
   }
 }
 
-/** Two legs of one call or subscription: what one side sends in its dialog goes out in the other. */
+/** Two legs of one call: what one side sends in its dialog goes out in the other. */
 export class Bridge {
   private readonly timers = new Set<NodeJS.Timeout>();
   /** Whose ACK the other leg waits for, since it carries the session description. */
@@ -67,6 +72,7 @@ export class Bridge {
     b.onLost((reason) => {
       this.hangUp(a, b, reason);
     });
+    this.audit();
     a.onRequest((request) => {
       this.cross(request, a, b);
     });
@@ -162,26 +168,23 @@ export class Bridge {
   private async relay(request: InboundRequest, from: SipDialog, to: SipDialog): Promise<void> {
     const { crossing } = this.parts;
     const outcome = await to.request(crossing.requestOf(request, to));
-    await crossing.answer(request, crossing.responseTo(outcome, from));
-    if (this.endsSubscription(request)) this.finishSubscription();
+    await crossing.answer(request, crossing.responseTo(outcome, from, request));
   }
 
   private async reinvite(request: InboundRequest, from: SipDialog, to: SipDialog): Promise<void> {
     const { crossing } = this.parts;
     const reinvite = new Reinvite(request);
     this.reinvites.set(from, reinvite);
-    try {
-      const outcome = await this.ask(reinvite, from, to);
-      if (outcome.kind === 'answer' && outcome.status < 300) {
-        // With an offer in the INVITE its answer is here; without one it comes with the ACK, but not any more.
-        if (request.message.body !== '' || reinvite.isCancelled) to.acknowledge();
-        else this.acknowledgeBy(from, to);
-      }
-      if (reinvite.isCancelled) return;
-      await crossing.answer(request, crossing.responseTo(outcome, from));
-    } finally {
+    const outcome = await this.ask(reinvite, from, to).finally(() => {
+      // Before it is answered: the ACK may come before the server tells that the answer is sent.
       if (this.reinvites.get(from) === reinvite) this.reinvites.delete(from);
+    });
+    if (outcome.kind === 'answer' && outcome.status < 300) {
+      // With an offer in the INVITE its answer is here; without one it comes with the ACK, but not any more.
+      if (request.message.body !== '' || reinvite.isCancelled) to.acknowledge();
+      else this.acknowledgeBy(from, to);
     }
+    if (!reinvite.isCancelled) await crossing.answer(request, crossing.responseTo(outcome, from, request));
   }
 
   private ask({ request, cancel, end }: Reinvite, from: SipDialog, to: SipDialog): Promise<ClientOutcome> {
@@ -200,17 +203,6 @@ export class Bridge {
     });
   }
 
-  private endsSubscription({ message }: InboundRequest): boolean {
-    if (this.parts.kind !== 'SUBSCRIBE') return false;
-    return message.method === 'NOTIFY' && /^terminated\b/i.test(message.get('subscription-state') ?? '');
-  }
-
-  private finishSubscription(): void {
-    this.parts.a.forget();
-    this.parts.b.forget();
-    this.finish();
-  }
-
   private hangUp(leg: SipDialog, other: SipDialog, reason: string): void {
     this.acknowledgeWhatWaits(leg, other);
     if (!leg.ended) this.sendBye(leg, reason);
@@ -218,10 +210,6 @@ export class Bridge {
   }
 
   private sendBye(leg: SipDialog, reason: string): void {
-    if (this.parts.kind === 'SUBSCRIBE') {
-      leg.forget();
-      return;
-    }
     const text = reason.replace(/[\r\n\0"\\]/g, ' ');
     const headers: HeaderLine[] = [
       ['Reason', /^(sip|q\.850)\b/i.test(text) ? reason : `SIP;cause=503;text="${text}"`],
@@ -234,6 +222,33 @@ export class Bridge {
   /** A 2xx is acknowledged before the call it belongs to is hung up (RFC 3261 §13.2.2.4). */
   private acknowledgeWhatWaits(leg: SipDialog, other: SipDialog): void {
     if (this.awaitedAcks.delete(other) && !leg.ended) leg.acknowledge();
+  }
+
+  private audit(): void {
+    const { a, b } = this.parts;
+    this.later(AUDIT_MS, () => {
+      void Promise.all([this.isKnownTo(a), this.isKnownTo(b)]).then((known) => {
+        if (this.over) return;
+        if (known.includes(false)) this.end('one side does not know the call any more');
+        else this.audit();
+      });
+    });
+  }
+
+  /** RFC 3261 §12.2.1.2: silence and 481 mean that the dialog is gone; any other answer that it is there. */
+  private async isKnownTo(leg: SipDialog): Promise<boolean> {
+    const outcome = await leg.request({ method: 'OPTIONS', headers: [], timeoutMs: NON_INVITE_MS });
+    switch (outcome.kind) {
+      case 'answer':
+        return outcome.status !== 481 && outcome.status !== 408;
+      case 'timeout':
+        return false;
+      case 'transport_error':
+        return !/dialog/i.test(outcome.reason);
+      case 'aborted':
+      case 'link_lost':
+        return true;
+    }
   }
 
   private later(ms: number, action: () => void): NodeJS.Timeout {

@@ -3,6 +3,7 @@ import type { ClientOutcome, HeaderLine, InboundRequest, ResponseSpec } from '..
 import type { Logger } from '../telemetry/logger';
 import { answerHeaders, inDialogHeaders } from './leg-headers';
 import type { LegIds } from './leg-ids';
+import { statusInDialog } from './server-traps';
 
 /** 64 × T1. */
 export const NON_INVITE_MS = 32_000;
@@ -36,10 +37,13 @@ export class Crossing {
   }
 
   /** The answer to what crossed, as `from` hears it. */
-  responseTo(outcome: ClientOutcome, from: SipDialog): ResponseSpec {
+  responseTo(outcome: ClientOutcome, from: SipDialog, { message, source }: InboundRequest): ResponseSpec {
     switch (outcome.kind) {
-      case 'answer':
-        return this.response(outcome, from);
+      case 'answer': {
+        const asked = { method: message.method, transport: source.transport };
+        const status = statusInDialog(outcome.status, asked, from.link.capabilities);
+        return { ...this.response(outcome, from), status };
+      }
       case 'timeout':
         return { status: 408 };
       case 'aborted':

@@ -1,12 +1,12 @@
 import type { DsbcError } from '../errors';
 import type { ClientOutcome, FlowChoice, InboundRequest, ResponseSpec, SipLink } from '../link/sip-link';
+import { attemptOf } from './attempt';
 import { bestAnswer } from './best-answer';
 import { copyAnswer } from './copy-answer';
 import { copyRequestHeaders } from './copy-request';
 import type { InProgress } from './in-progress';
 import {
   FAILOVER_STATUSES,
-  retryAfterSeconds,
   unreachable,
   withRetryAfter,
   type AttemptRecord,
@@ -114,7 +114,7 @@ class Forwarding {
       ...(existingFlow === undefined ? {} : { existingFlow }),
     });
     const milliseconds = this.dependencies.now() - start;
-    this.record(attemptOf(outcome, target, this.link.name, milliseconds));
+    this.record(attemptOf(outcome, { target, server: this.link.name, milliseconds }));
     switch (outcome.kind) {
       case 'answer':
         this.answers.push({ status: outcome.status, outcome, target });
@@ -183,33 +183,5 @@ class Forwarding {
     } catch (error) {
       this.dependencies.log.error({ err: error }, 'an observer of attempts failed');
     }
-  }
-}
-
-function attemptOf(
-  outcome: ClientOutcome,
-  target: RelayTarget,
-  server: string,
-  milliseconds: number,
-): AttemptRecord {
-  const base = { target, server, milliseconds };
-  switch (outcome.kind) {
-    case 'answer': {
-      const retryAfterS = outcome.status === 503 ? retryAfterSeconds(outcome.message) : undefined;
-      return {
-        ...base,
-        outcome: 'answer',
-        status: outcome.status,
-        ...(retryAfterS === undefined ? {} : { retryAfterS }),
-      };
-    }
-    case 'timeout':
-      return { ...base, outcome: 'silence' };
-    case 'transport_error':
-      return { ...base, outcome: 'transport_error' };
-    case 'aborted':
-      return { ...base, outcome: 'aborted' };
-    case 'link_lost':
-      return { ...base, outcome: 'link_lost' };
   }
 }

@@ -160,3 +160,17 @@ export const provisionalEndsReinvite = (can: LinkCapabilities): boolean => !can.
  * forgets its own transaction with the first answer (100 excepted).
  */
 export const provisionalHidesFinal = (can: LinkCapabilities): boolean => !can.exactHeaders;
+
+/**
+ * The status of an answer inside a dialog. A 200 or 202 to a SUBSCRIBE over a stream makes the server remember the
+ * Contact's user and host for that connection, as a REGISTER's does, by the Expires header that must stand there
+ * (RFC 6665 §4.2.1.1). Another 2xx does not, and means the same to the subscriber.
+ */
+export function statusInDialog(
+  status: number,
+  request: { readonly method: string; readonly transport: string },
+  can: LinkCapabilities,
+): number {
+  const isRemembered = request.method === 'SUBSCRIBE' && request.transport !== 'udp' && !can.exactHeaders;
+  return isRemembered && (status === 200 || status === 202) ? 204 : status;
+}

@@ -195,4 +195,27 @@ describe(`two dialogs and requests that cross each other, ${sipServerKind}`, () 
     expect(acks()).toBeGreaterThan(before);
     await (await device.inDialog('BYE', invite, answer, 3)).final();
   });
+
+  (isEmbedded ? it : it.skip)('a BYE nobody answers in time leaves no dialog in the server', async () => {
+    const site = await bridged.lab.site(({ message }) =>
+      message.method === 'INVITE' ? { status: 200, ...sdp } : undefined,
+    );
+    const opening = bridged.lab.link.openDialog({
+      method: 'INVITE',
+      uri: 'sip:1002@example.com',
+      headers: [['From', '<sip:a@example.com>;tag=1'], ['To', '<sip:b@example.com>'], ...sdp.headers],
+      body: SDP,
+      nextHop: site.uri,
+      timeoutMs: 5000,
+    });
+    const outcome = await opening.outcome;
+    if (outcome.kind !== 'opened') throw new Error(outcome.kind);
+    outcome.dialog.acknowledge();
+    const before = bridged.lab.server.embedded!.counts().dialogs;
+    expect(await outcome.dialog.request({ method: 'BYE', headers: [], timeoutMs: 200 })).toEqual({
+      kind: 'timeout',
+    });
+    await bridged.until(() => bridged.lab.server.embedded!.counts().dialogs < before);
+    expect(bridged.lab.server.embedded!.counts().dialogs).toBe(before - 1);
+  });
 });

@@ -51,6 +51,8 @@ interface OwnRequest {
   readonly part: DialogPart;
   /** A request that ends its dialog, whatever is answered. */
   readonly last: boolean;
+  /** A request that ends its dialog if nothing is answered. */
+  readonly provesLife: boolean;
   client: ClientTransaction | undefined;
   abandoned: boolean;
   done: boolean;
@@ -167,6 +169,7 @@ export class OwnRequests {
       sent,
       part,
       last: part.kind === 'inside' && endsDialog(part.dialog, sent.method, given),
+      provesLife: part.kind === 'inside' && provesLife(part.dialog, sent.method, given),
       client: undefined,
       abandoned: false,
       done: false,
@@ -231,6 +234,7 @@ export class OwnRequests {
   #failed(own: OwnRequest, reason: 'timeout' | SendError): void {
     this.#finish(own);
     if (own.part.kind === 'opens') this.#environment.dialogs.failed(own.part.id);
+    if (own.part.kind === 'inside' && own.provesLife) this.#environment.dialogs.ended(own.part.dialog);
     if (own.abandoned) return;
     const status = reason === 'timeout' ? 408 : reason.failure === 'flow_failed' ? 430 : 503;
     const parsed = parseMessage(own.sent.text);
@@ -269,6 +273,8 @@ export class OwnRequests {
     own.abandoned = true;
     this.#requests.delete(own.id);
     own.client?.abandon();
+    // Nobody will hear its answer: what it was to end is over.
+    if (own.last && own.part.kind === 'inside') this.#environment.dialogs.ended(own.part.dialog);
   }
 }
 
@@ -282,6 +288,13 @@ function endsDialog(dialog: Dialog, method: string, given: CommandMessage): bool
   if (method === 'BYE') return true;
   const state = given.lines.find(({ key }) => key === 'subscription-state')?.value ?? '';
   return dialog.isSubscription && method === 'NOTIFY' && /^terminated\b/i.test(state);
+}
+
+/** RFC 6665 §4.2.2: a NOTIFY nobody answers ends the subscription; so does an unsubscription nobody answers. */
+function provesLife(dialog: Dialog, method: string, given: CommandMessage): boolean {
+  if (!dialog.isSubscription) return false;
+  const expires = given.lines.find(({ key }) => key === 'expires')?.value;
+  return method === 'NOTIFY' || (method === 'SUBSCRIBE' && expires?.trim() === '0');
 }
 
 function openingPart(sent: Outgoing, application: Application, flow: Flow, contact: string): DialogPart {

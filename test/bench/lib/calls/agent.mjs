@@ -337,7 +337,13 @@ export class Agent {
       headers: [['Contact', this.contact], SDP_TYPE],
       body: this.#sdp(),
       onNoAck: () => {
-        if (call.state !== 'over') this.#stuck(call, `no ACK (${call.state})`);
+        if (call.state === 'over') return;
+        this.tally.fault(
+          `${this.name}: no ACK (${call.state})`,
+          `${call.id} ${planText(call.plan)} ${call.callId}`,
+        );
+        // RFC 3261 §13.3.1.4: then the called side hangs up.
+        if (call.state !== 'ending') this.#hangUp(call);
       },
     });
   }
