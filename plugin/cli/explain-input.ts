@@ -3,6 +3,7 @@ import { isIP } from 'node:net';
 import { parseHostPort } from '../config/address';
 import type { Config } from '../config/types';
 import { types } from 'node:util';
+import { readCapture, type Captured } from './capture';
 import { UsageError } from './command';
 
 /** What `dsbc explain` was told about a request. */
@@ -15,7 +16,7 @@ export interface ExplainWords {
   readonly uri?: string | undefined;
   readonly 'call-id'?: string | undefined;
   readonly server?: string | undefined;
-  readonly message?: string | undefined;
+  readonly trace?: string | undefined;
 }
 
 /** A request and where it came from. */
@@ -29,8 +30,8 @@ export interface ExplainInput {
 /** Makes the request that the command line describes, or reads the one in a file. */
 export function explainInput(words: ExplainWords, config: Config): ExplainInput {
   const server = serverOf(words, config);
-  const captured = words.message === undefined ? undefined : readCapture(words.message);
-  const source = sourceOf(words, captured?.source);
+  const captured = words.trace === undefined ? undefined : captureIn(words.trace);
+  const source = sourceOf(words, captured);
   const text = captured?.text ?? requestText(words, source, config.domains[0] ?? server.entry.address);
   return { text, source, server };
 }
@@ -42,13 +43,13 @@ function serverOf(words: ExplainWords, config: Config): ExplainInput['server'] {
   throw new UsageError(`--server is one of ${config.sip_servers.map((each) => each.name).join(', ')}`);
 }
 
-function sourceOf(words: ExplainWords, captured: string | undefined): ExplainInput['source'] {
-  const text = words.source ?? captured;
+function sourceOf(words: ExplainWords, captured: Captured | undefined): ExplainInput['source'] {
+  const text = words.source ?? captured?.source;
   if (text === undefined) throw new UsageError('--source is missing: the address the packet comes from');
   const at = parseHostPort(text);
   if (at === undefined || isIP(at.host) === 0)
     throw new UsageError(`--source is an address, or address:port, not "${text}"`);
-  const transport = (words.transport ?? 'udp').toLowerCase();
+  const transport = (words.transport ?? captured?.transport ?? 'udp').toLowerCase();
   if (!['udp', 'tcp', 'tls', 'ws', 'wss'].includes(transport))
     throw new UsageError('--transport is one of udp, tcp, tls, ws, wss');
   return { transport, address: at.host, port: at.port ?? 5060 };
@@ -56,7 +57,7 @@ function sourceOf(words: ExplainWords, captured: string | undefined): ExplainInp
 
 function requestText(words: ExplainWords, source: ExplainInput['source'], domain: string): string {
   const method = words.method?.toUpperCase();
-  if (method === undefined) throw new UsageError('--method is missing, or --message with a file');
+  if (method === undefined) throw new UsageError('--method is missing, or --trace with a file');
   const isRegister = method === 'REGISTER';
   const from = uriOf(words.from ?? words.to, domain);
   const to = isRegister ? uriOf(words.from ?? words.to, domain) : uriOf(words.to, domain);
@@ -87,8 +88,8 @@ function uriOf(text: string | undefined, domain: string): string | undefined {
   return `sip:${text.includes('@') ? text : `${text}@${domain}`}`;
 }
 
-/** A raw SIP message, or text of tcpdump -A, ngrep and the like: the first request in it counts. */
-function readCapture(file: string): { readonly text: string; readonly source?: string } {
+/** The request in the file of a capture. */
+function captureIn(file: string): Captured {
   let whole: string;
   try {
     whole = readFileSync(file, 'latin1');
@@ -97,13 +98,7 @@ function readCapture(file: string): { readonly text: string; readonly source?: s
       `${file} cannot be read: ${types.isNativeError(error) ? error.message : String(error)}`,
     );
   }
-  const start = /(?:^|[^A-Z])([A-Z]+ (?:sips?|tel|urn|[a-z]+):\S* SIP\/2\.0\r?\n)/.exec(whole);
-  if (start?.[1] === undefined) throw new UsageError(`${file} has no SIP request in it`);
-  const at = start.index + start[0].indexOf(start[1]);
-  const text = whole.slice(at).replace(/\r?\n/g, '\r\n');
-  const before = whole.slice(0, at);
-  const packet = [...before.matchAll(/IP6? ([0-9a-f.:]+)\.(\d+) > /gi)].at(-1);
-  if (packet?.[1] === undefined) return { text };
-  const host = packet[1].includes(':') ? `[${packet[1]}]` : packet[1];
-  return { text, source: `${host}:${packet[2] ?? ''}` };
+  const captured = readCapture(whole);
+  if (captured === undefined) throw new UsageError(`${file} has no SIP request in it`);
+  return captured;
 }

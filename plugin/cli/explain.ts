@@ -35,7 +35,7 @@ const options = {
   uri: { type: 'string' },
   'call-id': { type: 'string' },
   server: { type: 'string' },
-  message: { type: 'string' },
+  trace: { type: 'string' },
   out: { type: 'string', multiple: true },
   json: { type: 'boolean' },
 } as const;
@@ -44,7 +44,7 @@ export const explainCommand: Command = {
   name: 'explain',
   summary: 'Say what would happen to a request, and why',
   usage: `Usage: dsbc explain [-c FILE] --method METHOD --source ADDRESS[:PORT] [--from WHO] --to WHO [OPTIONS]
-       dsbc explain [-c FILE] --message FILE [--source ADDRESS[:PORT]] [OPTIONS]
+       dsbc explain [-c FILE] --trace FILE [--source ADDRESS[:PORT]] [OPTIONS]
 
 Says what would happen to a request and why, step by step: who is asking, what the registry says, which site and
 node, by which relay. It asks the configured registry and knows the decisions of operators, but not the health of
@@ -60,14 +60,15 @@ Options:
       --uri URI           the Request-URI; default: made from --to
       --call-id TEXT      matters where affinity is "call"
       --server NAME       the SIP server it comes in by; default: the first
-      --message FILE      explain this message: raw SIP, or text of tcpdump -A (which tells the source, too)
+      --trace FILE        explain the first request in this file: raw SIP, or text of tcpdump -A or -X, tshark -V, -x
+                          or follow, ngrep or sngrep (which tell the source, too)
       --out SYSTEM/SITE   as if this site were in maintenance; may be given several times
       --json              print one JSON object
 
 Examples:
   dsbc explain -c dsbc.yaml --method INVITE --source 203.0.113.7 --from 1001 --to +12025550123
   dsbc explain -c dsbc.yaml --method REGISTER --source 203.0.113.7 --from 1001 --out source/main
-  tcpdump -A -c 1 udp port 5060 > call.txt; dsbc explain -c dsbc.yaml --message call.txt
+  tcpdump -n -A -c 1 udp port 5060 > call.txt; dsbc explain -c dsbc.yaml --trace call.txt
 
 Exit codes: 0 it would be carried, 1 it would be refused, 3 the configuration is not valid.`,
 

@@ -16,7 +16,9 @@ describe('dsbc explain', () => {
     await writeFile(
       file,
       `domains: [example.com]
-sip_servers: [{ name: main, server: embedded, entry: { address: 198.51.100.10 } }]
+sip_servers:
+  - { name: main, server: embedded, entry: { address: 198.51.100.10 } }
+  - { name: captured, server: embedded, entry: { address: 127.77.100.10 } }
 systems:
   source:
     sites:
@@ -25,7 +27,7 @@ systems:
   target:
     domain: target.example.com
     sites: { main: { nodes: [{ uri: 'sip:198.51.100.31:5060' }] } }
-peers: [{ name: vendor-a, nets: [192.0.2.64/26] }]
+peers: [{ name: vendor-a, nets: [192.0.2.64/26, 127.77.2.70] }]
 registry: { driver: lmdb, path: registry.lmdb }
 `,
     );
@@ -134,21 +136,33 @@ registry: { driver: lmdb, path: registry.lmdb }
 
   it('explains a raw message and a captured one, with the source of the capture', async () => {
     const raw = join(HANDED, '04-register-nat-rport.sip');
-    const { out } = await explain('--message', raw, ...phone, '--json');
+    const { out } = await explain('--trace', raw, ...phone, '--json');
     expect(JSON.parse(out)).toMatchObject({ kind: 'dispatch', system: 'source' });
     const capture = join(dir, 'capture.txt');
     await writeFile(
       capture,
       `12:00:00.000000 IP 192.0.2.70.5060 > 198.51.100.10.5060: SIP: INVITE\nE..x....INVITE sip:+12025550123@198.51.100.10 SIP/2.0\nVia: SIP/2.0/UDP 192.0.2.70;branch=z9hG4bK-1\nMax-Forwards: 70\nFrom: <sip:a@b.example>;tag=1\nTo: <sip:+12025550123@198.51.100.10>\nCall-ID: c\nCSeq: 1 INVITE\nContact: <sip:192.0.2.70>\nContent-Length: 0\n\n`,
     );
-    const captured = await explain('--message', capture, '--json');
+    const captured = await explain('--trace', capture, '--json');
     expect(JSON.parse(captured.out)).toMatchObject({ kind: 'dispatch', system: 'target' });
   });
+
+  it.each(['tcpdump-A', 'tcpdump-X', 'tshark-V', 'tshark-x', 'tshark-follow'])(
+    'explains what %s printed',
+    async (name) => {
+      const trace = resolve(__dirname, `../fixtures/captures/${name}.txt`);
+      const { code, out } = await explain('--trace', trace, '--server', 'captured');
+      expect(code).toBe(0);
+      expect(out).toMatch(/^Sent to target\/main at sip:198\.51\.100\.31:5060\n/);
+      expect(out).toContain('127.77.2.70 is peer vendor-a');
+      expect(out).toContain('did +12025550123 (the called number): in system target');
+    },
+  );
 
   it('says how a malformed message is answered', async () => {
     const bad = join(dir, 'bad.sip');
     await writeFile(bad, 'INVITE sip:1002@example.com SIP/2.0\r\nTo: <sip:1002@example.com>\r\n\r\n');
-    const { code, out } = await explain('--message', bad, ...phone);
+    const { code, out } = await explain('--trace', bad, ...phone);
     expect(code).toBe(1);
     expect(out).toMatch(/^Answered here: 400 /);
   });
@@ -167,7 +181,7 @@ registry: { driver: lmdb, path: registry.lmdb }
       ['--method', 'INVITE', '--source', '192.0.2.1', '--to', '1', '--server', 'x'],
       '--server is one of main',
     ],
-    [['--message', '/nowhere', '--source', '192.0.2.1'], '/nowhere cannot be read'],
+    [['--trace', '/nowhere', '--source', '192.0.2.1'], '/nowhere cannot be read'],
   ])('says what is missing or wrong in %j', async (options, text) => {
     expect(await explain(...options)).toMatchObject({ code: 2, err: expect.stringContaining(text) });
   });
