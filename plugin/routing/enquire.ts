@@ -125,6 +125,8 @@ function question(
     isOurs(snapshot, facts, target.host, target.port) ||
     snapshot.nodeHosts.has(canonicalHost(target.host));
   const calledUser = dialledUser(facts, source);
+  const strip = stripped(facts, source, routes);
+  if (steps !== undefined) sayChanges(steps, facts, calledUser, strip);
   const ask = (direction: Question['direction'], keys: KeyList): Question => ({
     kind: 'ask',
     facts,
@@ -134,7 +136,7 @@ function question(
     ours,
     calledUser,
     routes,
-    strip: stripped(facts, source, routes),
+    strip,
   });
   const refuse = (because: string): Enquiry => decided(source, answer(steps, 404, 'Not Found', because));
   const isRegister = method === 'REGISTER';
@@ -166,6 +168,25 @@ const mayName = (source: Source): boolean =>
 function stripped(facts: RequestFacts, source: Source, routes: readonly RouteFact[]): readonly string[] {
   const identity = mayName(source) ? NOTHING : facts.identityHeaders;
   return routes.length === 0 ? identity : [...identity, 'route'];
+}
+
+/** What of the request will not go on as it came. */
+function sayChanges(
+  steps: Step[],
+  { target }: RequestFacts,
+  calledUser: string | undefined,
+  strip: readonly string[],
+): void {
+  if (calledUser !== undefined && calledUser !== target.user)
+    steps.push({
+      step: 'number',
+      because: `${target.user ?? ''} is ${calledUser} by this peer's number format`,
+    });
+  if (strip.length > 0)
+    steps.push({
+      step: 'headers',
+      because: `${strip.join(', ')}: taken off, since this source may not say it`,
+    });
 }
 
 const decided = (source: Source, decision: Decision): Enquiry => ({ kind: 'decided', decision, source });

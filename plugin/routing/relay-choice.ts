@@ -49,7 +49,7 @@ export function isFarFlow(facts: RequestFacts): boolean {
  */
 export function chooseRelay(facts: RequestFacts, context: RelayContext, steps?: Step[]): RelayChoice {
   const choice = choose(facts, context);
-  steps?.push({ step: 'relay', because: words(choice, facts) });
+  steps?.push({ step: 'relay', because: words(choice, facts, context) });
   return choice;
 }
 
@@ -76,10 +76,33 @@ function hasRealContact({ contact }: RequestFacts): boolean {
   return contact !== undefined && contact.host !== '' && !contact.host.endsWith('.invalid');
 }
 
-function words(choice: RelayChoice, facts: RequestFacts): string {
-  if (choice.relay === 'forward') return `forward: ${facts.method} opens no dialog`;
-  if (choice.relay === 'b2bua')
-    return 'b2bua: the dialog must come through us and this server can carry it no other way';
-  const path = choice.onPath ? 'on path, with Record-Route' : 'bypass: what follows goes direct';
-  return `proxy, ${path}${choice.failover ? '' : ', one attempt'}`;
+/** The relay and why it is that one, for `dsbc explain`. */
+function words(choice: RelayChoice, facts: RequestFacts, context: RelayContext): string {
+  const { method, server } = facts;
+  if (choice.relay === 'forward')
+    return `forward: ${method} opens no dialog; it goes on with our Via as a transaction of its own`;
+  const onPath = onPathWords(facts, context);
+  if (choice.relay === 'b2bua') return `b2bua, two dialogs: ${b2buaWords(facts, context, onPath)}`;
+  const oneAttempt = choice.failover ? '' : '; one attempt, since 100rel cannot be failed over';
+  if (!choice.onPath)
+    return `proxy, bypass: our Via but no Record-Route, what follows in the dialog goes direct`;
+  const why = onPath ?? (server.failoverByStatus ? 'configured so' : 'a PRACK has to come through us');
+  return `proxy, on path with Record-Route: ${why}${oneAttempt}`;
+}
+
+/** Why the dialog has to come through us; undefined: it has not. */
+function onPathWords(facts: RequestFacts, { dialogs, natDialogs, far }: RelayContext): string | undefined {
+  if (dialogs === 'on_path') return 'the configuration says dialogs: on_path';
+  if (dialogs !== 'auto' || !far || natDialogs === 'bypass') return undefined;
+  if (facts.flow !== undefined) return 'the endpoint can be reached only along the flow it registered over';
+  if (isStream(facts.source.transport)) return 'the caller is on a connection that only it can open';
+  return 'the caller is behind NAT';
+}
+
+function b2buaWords(facts: RequestFacts, context: RelayContext, onPath: string | undefined): string {
+  const { server } = facts;
+  if (context.strip.length > 0 && !server.removeHeaders)
+    return `the SIP server cannot proxy it without ${context.strip.join(', ')}`;
+  if (context.rewritten === true) return 'the SIP server cannot proxy it with another Request-URI';
+  return `${onPath ?? 'its Contact names no host'}, and the SIP server can carry it no other way`;
 }

@@ -27,6 +27,13 @@ describe.each(CALL_FLOWS)('$who calls $toWhom', (row) => {
   it('says why, and decides the same when asked to', () => {
     const steps: Step[] = [];
     const explained = decideRow(row, 'embedded', undefined, steps);
+    const said = steps.map(({ step }) => step);
+    if (explained.kind !== 'answer' && explained.kind !== 'drop') {
+      expect(said).toEqual(expect.arrayContaining(['source', 'relay']));
+      const where = { dispatch: 'site', outbound: 'policy', to_flow: 'route' }[explained.kind];
+      expect(said).toContain(where);
+    }
+    if (explained.kind === 'answer') expect(said.at(-1)).toBe('answer');
     expect(steps.length).toBeGreaterThan(0);
     expect({ ...explained, steps: [] }).toEqual({ ...decideRow(row, 'embedded'), steps: [] });
   });

@@ -270,7 +270,7 @@ it('tells its steps in words an operator knows', () => {
      "registry: did +12025550123 (the called number): in system target, rings account 1002",
      "site: a of system target: it is the account's own by its share of 50 %",
      "node: sip:198.51.100.33:5060 (a), then sip:198.51.100.31:5060 (main), then sip:198.51.100.32:5060 (main)",
-     "relay: proxy, bypass: what follows goes direct",
+     "relay: proxy, bypass: our Via but no Record-Route, what follows in the dialog goes direct",
    ]
   `);
 });
