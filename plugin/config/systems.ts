@@ -41,7 +41,9 @@ const site = z.strictObject({
 const system = z.strictObject({
   domain: domain
     .optional()
-    .describe('Host part of the Request-URIs we build. Default: the first of `domains`.'),
+    .describe(
+      'Host part of the Request-URIs we build. Default: the domain the caller wrote, else the first of `domains`. drachtio-server carries calls whose domain has to change as b2bua.',
+    ),
   load_distribution: z
     .union([z.literal('auto'), byName(z.number())], {
       error: '"auto", or a percentage for each site',

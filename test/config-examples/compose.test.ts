@@ -12,6 +12,8 @@ interface Service {
   readonly build?: string;
   readonly image?: string;
   readonly command?: readonly string[];
+  readonly depends_on?: Readonly<Record<string, unknown>>;
+  readonly ports?: readonly string[];
   readonly volumes?: readonly string[];
   readonly networks?: { readonly sip?: { readonly ipv4_address?: string } };
   readonly network_mode?: string;
@@ -19,14 +21,50 @@ interface Service {
   readonly env_file?: string;
   readonly sysctls?: Readonly<Record<string, string>>;
 }
-const { services } = parse(readFileSync(path.join(FOLDER, 'compose.yaml'), 'utf8'), { merge: true }) as {
-  services: Readonly<Record<string, Service>>;
+const file = parse(readFileSync(path.join(FOLDER, 'compose.yaml'), 'utf8'), { merge: true }) as {
+  readonly services: Readonly<Record<string, Service>>;
+  readonly networks: { readonly sip: { readonly ipam: { readonly config: readonly unknown[] } } };
+  readonly volumes?: Readonly<Record<string, unknown>>;
 };
+const { services } = file;
 const load = (instance: string): Promise<Config> =>
   loadConfig(path.join(FOLDER, instance, 'dsbc.yaml'), environmentFile(path.join(FOLDER, 'secrets.env')));
 const addressOf = (service: string): string | undefined => services[service]?.networks?.sip?.ipv4_address;
 
+/** Keys of the Compose Specification that this file uses; another one is a slip, which Docker would refuse. */
+const TOP_LEVEL = /^(services|networks|volumes|x-[a-z-]+)$/;
+const OF_SERVICE = [
+  ...['build', 'cap_add', 'command', 'depends_on', 'env_file', 'environment', 'healthcheck', 'image'],
+  ...['network_mode', 'networks', 'ports', 'restart', 'stop_grace_period', 'sysctls', 'volumes'],
+];
+
 describe('compose.yaml', () => {
+  it('has the keys of the Compose Specification, and names only services, networks and volumes that are there', () => {
+    for (const key of Object.keys(file)) expect(key).toMatch(TOP_LEVEL);
+    const named = { ...file.volumes };
+    const addresses: string[] = [];
+    for (const service of Object.values(services)) {
+      expect(OF_SERVICE).toEqual(expect.arrayContaining(Object.keys(service)));
+      expect([service.build, service.image].filter((one) => one !== undefined)).toHaveLength(1);
+      expect(Object.keys(services)).toEqual(expect.arrayContaining(Object.keys(service.depends_on ?? {})));
+      expect(Object.keys(file.networks)).toEqual(expect.arrayContaining(Object.keys(service.networks ?? {})));
+      const [mode, other] = (service.network_mode ?? '').split(':');
+      if (mode === 'service') expect(Object.keys(services)).toContain(other);
+      // One or the other: Docker refuses both.
+      expect(service.network_mode === undefined).toBe(service.networks !== undefined);
+      for (const port of service.ports ?? []) expect(port).toMatch(/^127\.0\.0\.1:\d+:\d+$/);
+      for (const volume of service.volumes ?? []) {
+        const [from = ''] = volume.split(':');
+        if (!from.startsWith('.')) expect(named).toHaveProperty(from);
+      }
+      const address = service.networks?.sip?.ipv4_address;
+      if (address !== undefined) addresses.push(address);
+    }
+    const [{ subnet, gateway }] = file.networks.sip.ipam.config as [{ subnet: string; gateway: string }];
+    expect(new Set([...addresses, gateway]).size).toBe(addresses.length + 1);
+    for (const address of addresses) expect(address.startsWith(subnet.replace(/\.0\/24$/, '.'))).toBe(true);
+  });
+
   it('mounts and builds only what is there', () => {
     for (const service of Object.values(services)) {
       if (service.build !== undefined)
