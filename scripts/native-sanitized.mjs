@@ -20,7 +20,14 @@ if (status === 0) {
   // node frees nothing at its end, so leaks are not looked for.
   status = run(
     process.execPath,
-    ['node_modules/jest/bin/jest.js', '-i', 'test/property/scanner', 'test/native', ...process.argv.slice(2)],
+    [
+      'node_modules/jest/bin/jest.js',
+      '-i',
+      'test/property/scanner',
+      'test/native',
+      'test/contract/network',
+      ...process.argv.slice(2),
+    ],
     { LD_PRELOAD: asan, ASAN_OPTIONS: 'detect_leaks=0' },
   );
 }
