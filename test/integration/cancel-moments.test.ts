@@ -1,0 +1,145 @@
+import { DsbcLab } from '../fixtures/dsbc-lab';
+import type { DeviceTransaction } from '../fixtures/fake-device';
+import type { SiteAnswer } from '../fixtures/fake-site';
+import { figure, isFull } from '../fixtures/load/figures';
+import { sipServerKind } from '../fixtures/sip-server';
+
+/** Calls of each kind; together 600 with DSBC_LOAD=full. */
+const SCALE = isFull ? 1 : 0.25;
+const pause = (ms: number): Promise<void> => new Promise((resolve) => setTimeout(resolve, ms));
+
+/** When the caller hangs up, and what the sites do meanwhile: the first that is tried, then the second. */
+interface Moment {
+  readonly name: string;
+  readonly calls: number;
+  /** What the time runs from: the INVITE is sent, or the first site has got it. */
+  readonly from: 'sent' | 'at site';
+  /** Milliseconds from then to the CANCEL, for the i-th call. */
+  readonly after: (i: number) => number;
+  readonly sites: readonly (readonly SiteAnswer[])[];
+}
+
+const RING: readonly SiteAnswer[] = [{ status: 180 }];
+const MOMENTS: readonly Moment[] = [
+  {
+    name: 'right behind the INVITE',
+    calls: 240,
+    from: 'sent',
+    after: (i) => (i % 60) / 2,
+    sites: [RING, RING],
+  },
+  {
+    name: 'before the first answer',
+    calls: 80,
+    from: 'at site',
+    after: (i) => i * 4,
+    sites: [[{ status: 180, afterMs: 600 }], RING],
+  },
+  {
+    name: 'between two attempts, after a 503',
+    calls: 120,
+    from: 'at site',
+    after: (i) => 8 + (i % 12),
+    sites: [[{ status: 503, afterMs: 10 }], RING],
+  },
+  {
+    name: 'between two attempts, after silence',
+    calls: 80,
+    from: 'at site',
+    after: (i) => 1980 + i / 2,
+    sites: [[], RING],
+  },
+  { name: 'while it rings', calls: 80, from: 'at site', after: (i) => 20 + i, sites: [RING, RING] },
+];
+
+describe(`CANCEL at every moment of an attempt (${sipServerKind})`, () => {
+  let lab: DsbcLab;
+  beforeAll(async () => {
+    // Failures of sites are the point here: they must not take sites out.
+    const calm = { interval_ms: 60_000, ejection: { consecutive: 1000 } };
+    lab = await DsbcLab.start({ config: { health: calm } });
+  });
+  afterEach(() => lab.tidy());
+  afterAll(() => lab.stop());
+
+  it.each(MOMENTS)(
+    '$name: one 487, and no site keeps ringing',
+    async ({ name, calls, from, after, sites }) => {
+      const count = Math.round(calls * SCALE);
+      const tried = new Map<string, number>();
+      const arrived = new Map<string, () => void>();
+      for (const site of Object.values(lab.sites)) {
+        site.script = ({ message }) => {
+          if (message.method !== 'INVITE') return { status: 200 };
+          const nth = tried.get(message.callId ?? '') ?? 0;
+          tried.set(message.callId ?? '', nth + 1);
+          arrived.get(message.callId ?? '')?.();
+          return sites[nth] ?? RING;
+        };
+      }
+      const device = await lab.device();
+      const all: DeviceTransaction[] = [];
+      // In small groups: a burst would be lost in the sockets, and these raw phones do not repeat.
+      const groups = after(0) > 1000 ? 1 : Math.ceil(count / 10);
+      for (let group = 0; group < groups; group++) {
+        const size = Math.ceil(count / groups);
+        await Promise.all(
+          Array.from({ length: size }, async (_, i) => {
+            const callId = `${group}-${i}-${Date.now()}@device`;
+            const atSite = new Promise<void>((resolve) => arrived.set(callId, resolve));
+            const invite = await device.request({ method: 'INVITE', from: '1001', to: '1001', callId });
+            all.push(invite);
+            if (from === 'at site') await atSite;
+            await pause(after(group * size + i));
+            await invite.cancel();
+          }),
+        );
+      }
+      const finals = await Promise.all(all.map(async (invite) => (await invite.final(5000)).message.status));
+      await pause(after(0) > 1000 ? 2500 : 1500);
+      const invites = Object.values(lab.sites).flatMap((site) => {
+        const ended = new Set(site.cancelledCalls);
+        const branches = new Map(
+          site.received
+            .filter(({ message }) => message.method === 'INVITE')
+            .map(({ message }) => [message.via?.branch ?? '', message.callId ?? '']),
+        );
+        return [...branches.values()].map((callId) => ({ callId, ended: ended.has(callId) }));
+      });
+      // What answered 503, or nothing at all, does not ring.
+      const first = sites[0] ?? [];
+      const rings = first.length > 0 && first.every(({ status }) => status < 200);
+      const ringing = invites.filter(
+        ({ callId, ended }, i) =>
+          !ended && (rings || invites.findIndex((other) => other.callId === callId) !== i),
+      ).length;
+      const again = all.reduce(
+        (sum, { branch }) =>
+          sum +
+          device.received.filter(
+            ({ message }) =>
+              message.kind === 'response' &&
+              message.via?.branch === branch &&
+              message.cseq?.method === 'INVITE' &&
+              message.status >= 200,
+          ).length -
+          1,
+        0,
+      );
+      figure(`show 6: CANCEL ${name} (${sipServerKind})`, {
+        calls: all.length,
+        invitesAtSites: invites.length,
+        ringing,
+        finalsAgain: again,
+      });
+      expect(new Set(finals)).toEqual(new Set([487]));
+      if (sipServerKind === 'embedded') {
+        expect(again).toBe(0);
+        expect(ringing).toBe(0);
+      } else {
+        expect(ringing).toBeLessThanOrEqual(Math.ceil(all.length / 20));
+      }
+    },
+    60_000,
+  );
+});
