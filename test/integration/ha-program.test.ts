@@ -1,3 +1,5 @@
+import { agreeWith, SDP, sdp } from '../fixtures/bridged-lab';
+import type { Received } from '../fixtures/sip-endpoint';
 import { within, now, pause } from '../fixtures/ha/ha-lab';
 import type { ServerKind } from '../fixtures/ha/program-lab';
 import { ProgramLab, SipLoad, longestGap } from '../fixtures/ha/program-lab';
@@ -8,6 +10,9 @@ const KINDS: readonly (readonly [ServerKind, readonly Need[]])[] = [
   ['embedded', ['netns']],
   ['drachtio', ['netns', 'drachtio']],
 ];
+
+/** What a phone behind NAT writes is not where it is. */
+const UNREACHABLE = '<sip:1001@192.0.2.33:5060>';
 
 for (const [kind, needs] of KINDS) {
   describeWith(needs, `the whole program in a group, ${kind} server`, () => {
@@ -125,6 +130,55 @@ for (const [kind, needs] of KINDS) {
       );
       expect(rung.message.uri).toContain('1001@192.0.2.33');
     }, 40_000);
+
+    if (kind === 'embedded') {
+      it('41: calls of a phone behind NAT go on through the other one after the kill: re-INVITE and BYE, from each side', async () => {
+        lab.site.script = () => ({ status: 200, ...sdp });
+        agreeWith(lab.phone, SDP);
+        const { phone, site } = lab;
+        const calls = [];
+        for (const who of ['phone', 'site']) {
+          const invite = await phone.request({ method: 'INVITE', contact: UNREACHABLE, ...sdp });
+          const answer = await invite.answer(200, 5000);
+          await phone.ack(invite, answer);
+          const ofCall = (method: string) => (one: Received) =>
+            one.message.method === method && one.message.callId === invite.callId;
+          const atSite = await site.waitFor(ofCall('INVITE'), 5000);
+          await site.waitFor(ofCall('ACK'), 5000);
+          calls.push({ who, invite, answer, atSite, ofCall });
+        }
+        const { active } = lab;
+        await active.crash();
+        const until = now() + 3000;
+        while (!lab.instances.some((each) => each !== active && each.state === 'ACTIVE') && now() < until)
+          await pause(10);
+        await pause(200);
+        for (const { who, invite, answer, atSite, ofCall } of calls) {
+          const reinvite = await phone.inDialog('INVITE', invite, answer, 2, phone.server, [
+            ['Contact', UNREACHABLE],
+          ]);
+          const again = await reinvite.final();
+          expect(again.message.status).toBe(200);
+          // Along the route set of the first answer: a re-INVITE does not change it.
+          await phone.inDialog('ACK', invite, answer, 2);
+          await site.waitFor((one) => ofCall('ACK')(one) && one.message.cseq!.number === 2, 5000);
+
+          const back = await site.inDialog(atSite, 'INVITE', 1, sdp);
+          expect((await back.final()).message.status).toBe(200);
+          expect((await phone.waitFor(ofCall('INVITE'), 5000)).message.uri).toBe('sip:1001@192.0.2.33:5060');
+          const ack = site.inDialog(atSite, 'ACK', 1);
+          await phone.waitFor(ofCall('ACK'), 5000);
+          await ack;
+
+          const bye =
+            who === 'phone'
+              ? await phone.inDialog('BYE', invite, answer, 3)
+              : await site.inDialog(atSite, 'BYE', 2);
+          expect((await bye.final()).message.status).toBe(200);
+          await (who === 'phone' ? site : phone).waitFor(ofCall('BYE'), 5000);
+        }
+      }, 60_000);
+    }
 
     if (kind === 'drachtio') {
       it('29: the SIP server of the active killed: hand-over', async () => {
