@@ -1,14 +1,16 @@
+import { isIP } from 'node:net';
 import type { SipMessage } from '../../plugin/message/sip-message';
 import type { CarriedDecision } from '../../plugin/dispatch/order';
 import { destinationUri } from '../../plugin/relay/destination';
 import { splitList } from '../../plugin/message/name-addr';
 import { parseUri } from '../../plugin/message/uri';
+import type { AnswerDecision } from '../../plugin/routing/decision';
 import { touched } from '../fixtures/flow-bytes';
 import { FlowLab } from '../fixtures/flow-lab';
 import { FlowRun } from '../fixtures/flow-run';
 import { sipServerKind } from '../fixtures/sip-server';
-import { CALL_FLOW_GROUPS, type CallFlow } from '../routing/call-flows';
-import { expectedOn } from '../routing/call-flows/decide-row';
+import { CALL_FLOW_GROUPS, CALL_FLOWS, type CallFlow } from '../routing/call-flows';
+import { decideRow, expectedOn } from '../routing/call-flows/decide-row';
 
 const pause = (ms: number): Promise<void> => new Promise((resolve) => setTimeout(resolve, ms));
 const nameOf = (row: CallFlow): string =>
@@ -101,38 +103,65 @@ describe(`call flows on the ${sipServerKind} SIP server`, () => {
     expect([party.count('ACK'), party.count('BYE')]).toEqual([1, 1]);
   };
 
+  const checkAnswer = async (run: FlowRun, { status, headers = [] }: AnswerDecision): Promise<void> => {
+    const { message } = await run.final();
+    expect(message.status).toBe(status);
+    for (const [name] of headers) {
+      const values = headers.filter(([other]) => other === name).map(([, value]) => value);
+      expect(message.list(name)).toEqual(values.flatMap((value) => splitList(value)));
+    }
+    await pause(20);
+    expect(run.arrivals()).toEqual([]);
+  };
+
+  /** What the SIP server does by itself never comes to us. */
+  const checkRefusedByServer = async (run: FlowRun, status: number): Promise<void> => {
+    if (status > 0) expect((await run.final()).message.status).toBe(status);
+    else await pause(300);
+    expect([run.statuses().length, run.arrivals()]).toEqual([status > 0 ? 1 : 0, []]);
+  };
+
+  const play = async (row: CallFlow): Promise<FlowRun> => {
+    await lab.prepare(row);
+    const run = new FlowRun(lab, row);
+    const { decision } = run;
+    const byServer = row.byServer?.[lab.kind];
+    await run.send();
+    if (byServer !== undefined) {
+      await checkRefusedByServer(run, byServer);
+    } else if (decision.kind === 'drop') {
+      await pause(200);
+      expect([run.statuses(), run.arrivals()]).toEqual([[], []]);
+    } else if (decision.kind === 'answer') {
+      await checkAnswer(run, decision);
+    } else {
+      await checkCarried(run, decision);
+    }
+    return run;
+  };
+
+  /** Only root can give drachtio-server a name server of its own. */
+  const namesWork = sipServerKind === 'embedded' || process.getuid?.() === 0;
+  const leavesForName = (row: CallFlow): boolean => {
+    const decision = decideRow(row, sipServerKind);
+    return decision.kind === 'outbound' && isIP(parseUri(decision.nextHop)?.host ?? '') === 0;
+  };
+  const itRuns = (row: CallFlow, work: () => Promise<void>): void => {
+    if (namesWork || !leavesForName(row)) it(nameOf(row), work);
+    else it.skip(`${nameOf(row)} [not run: only root can give drachtio-server names to look up]`, work);
+  };
+
   describe.each(CALL_FLOW_GROUPS)('$title', ({ rows }) => {
-    for (const row of rows) {
-      const why = row.notOn?.[sipServerKind];
-      const run = why === undefined ? it : it.skip;
-      run(why === undefined ? nameOf(row) : `${nameOf(row)} [not on ${sipServerKind}: ${why}]`, async () => {
-        await lab.prepare(row);
-        const one = new FlowRun(lab, row);
-        const { decision } = one;
-        await one.send();
-        if (decision.kind === 'drop') {
-          await pause(200);
-          expect([one.statuses(), one.arrivals()]).toEqual([[], []]);
-        } else if (row.byServer?.[lab.kind] !== undefined) {
-          const status = row.byServer[lab.kind]!;
-          if (status > 0) expect((await one.final()).message.status).toBe(status);
-          else await pause(300);
-          expect([one.statuses().length, one.arrivals()]).toEqual([status > 0 ? 1 : 0, []]);
-          return;
-        } else if (decision.kind === 'answer') {
-          const { message } = await one.final();
-          expect(message.status).toBe(decision.status);
-          for (const [name] of decision.headers ?? []) {
-            const values = decision.headers!.filter(([other]) => other === name).map(([, value]) => value);
-            expect(message.list(name)).toEqual(values.flatMap((value) => splitList(value)));
-          }
-          await pause(20);
-          expect(one.arrivals()).toEqual([]);
-        } else {
-          await checkCarried(one, decision);
-        }
-        await checkLog(one);
-      });
+    for (const row of rows) itRuns(row, async () => checkLog(await play(row)));
+  });
+
+  /** Everything through the alias as through the VIP. */
+  describe('by the alias', () => {
+    const receivedOn = { address: '198.51.100.11', port: 5060 };
+    for (const row of CALL_FLOWS) {
+      if (row.arrival?.receivedOn !== undefined || row.arrival?.flow !== undefined) continue;
+      if (row.request.method !== undefined && row.request.method !== 'REGISTER') continue;
+      itRuns(row, async () => void (await play({ ...row, arrival: { ...row.arrival, receivedOn } })));
     }
   });
 
@@ -141,7 +170,8 @@ describe(`call flows on the ${sipServerKind} SIP server`, () => {
     const line = (): object | undefined => lab.records.find(({ callId }) => callId === `${run.id}@row`);
     const { key, system, relay } = expectedOn(run.row, lab.kind);
     const said = { key, system, relay };
-    // What the SIP server answers by itself never comes to us.
+    if (run.row.byServer?.[lab.kind] !== undefined) return;
+    // Some refusals are the SIP server's own, too, with the same status.
     if (Object.values(said).every((value) => value === undefined)) return;
     for (let i = 0; i < 100 && line() === undefined; i++) await pause(10);
     expect(line()).toMatchObject(

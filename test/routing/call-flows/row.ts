@@ -45,8 +45,6 @@ export interface CallFlow {
   readonly onDrachtio?: Partial<Expected>;
   /** The status with which that SIP server refuses it by itself, before we see it; 0: it drops it without an answer. */
   readonly byServer?: Readonly<Partial<Record<'embedded' | 'drachtio', number>>>;
-  /** Servers on which it can't be run end to end, and why. */
-  readonly notOn?: Readonly<Partial<Record<'embedded' | 'drachtio', string>>>;
 }
 
 export interface CallFlowGroup {
