@@ -84,6 +84,7 @@ export class Dsbc {
   #native: NativeStatus | undefined;
   #state: DsbcState = 'new';
   #routesItself = false;
+  #saidServing = false;
   #starting: Promise<void> | undefined;
   #stopping: Promise<void> | undefined;
 
@@ -220,11 +221,16 @@ export class Dsbc {
     this.#state = 'running';
     // In a group the one that has the addresses serves, and says so.
     if (this.#membership === undefined) this.setActive(true);
-    const { config } = this.#settings;
-    this.log.info(
-      { servers: config.sip_servers.map(({ name, entry }) => `${name} ${entry.address}:${entry.port}`) },
-      'serving',
-    );
+    this.#saySo();
+  }
+
+  /** Says once that it serves, with the servers that are still missing; without any it says that it does not. */
+  #saySo(): void {
+    if (this.#state !== 'running' || this.#saidServing) return;
+    const { servers, missing } = this.servers.standing();
+    this.#saidServing = servers.length > 0;
+    if (this.#saidServing) this.log.info({ servers, ...(missing.length > 0 ? { missing } : {}) }, 'serving');
+    else this.log.warn({ missing }, 'not serving: no SIP server is connected; trying on');
   }
 
   async #open(): Promise<void> {
@@ -305,6 +311,7 @@ export class Dsbc {
       failed: (error) => this.#fatal(error),
     });
     this.#membership = membership;
+    membership.group.on('state', ({ to }) => this.metrics.add('dsbc_group_transitions_total', { to }));
     this.admission.setMode('standby');
     await membership.start();
     this.#tellGroup();
@@ -465,6 +472,7 @@ export class Dsbc {
     this.#tellGroup();
     if (state === 'lost') this.log.error(line, 'SIP server lost');
     else this.log.info(line, 'SIP server');
+    if (state === 'connected') this.#saySo();
   }
 
   #ownRequests(): OwnRequestsParts {

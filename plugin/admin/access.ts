@@ -1,11 +1,15 @@
+import { createHash, timingSafeEqual } from 'node:crypto';
 import { isIP } from 'node:net';
 import bearerAuth from '@fastify/bearer-auth';
 import type { FastifyInstance, FastifyRequest } from 'fastify';
 import { problem, sendProblem } from './problem';
 
 export interface AccessOptions {
-  /** Absent: whoever reaches the port may use it, which config/ allows on loopback only. */
-  readonly token?: string | undefined;
+  /**
+   * The token of the moment: a reload may change it. None: whoever reaches the port may use it, which config/ allows on
+   * loopback only.
+   */
+  readonly token: () => string | undefined;
 }
 
 /**
@@ -14,16 +18,10 @@ export interface AccessOptions {
  * so the Host must be an address or localhost (against DNS rebinding) and requests from another origin are refused.
  */
 export async function guard(scope: FastifyInstance, { token }: AccessOptions): Promise<void> {
-  if (token === undefined) {
-    scope.addHook('onRequest', async (request, reply) => {
-      const detail = strangerOf(request);
-      if (detail !== undefined) await sendProblem(reply, problem(403, detail));
-    });
-    return;
-  }
   await scope.register(bearerAuth, {
-    keys: new Set([token]),
-    addHook: 'onRequest',
+    keys: new Set<string>(),
+    auth: (given) => isSame(given, token() ?? ''),
+    addHook: false,
     contentType: 'application/problem+json',
     errorResponse: () => ({
       ...problem(401, 'Send "Authorization: Bearer TOKEN" with the configured admin.token.'),
@@ -31,6 +29,21 @@ export async function guard(scope: FastifyInstance, { token }: AccessOptions): P
     }),
     verifyErrorLogLevel: 'debug',
   });
+  scope.addHook('onRequest', (request, reply, done) => {
+    if (token() !== undefined) {
+      scope.verifyBearerAuth?.(request, reply, done);
+      return;
+    }
+    const detail = strangerOf(request);
+    if (detail === undefined) done();
+    else void sendProblem(reply, problem(403, detail));
+  });
+}
+
+/** In constant time, whatever the lengths. */
+function isSame(given: string, wanted: string): boolean {
+  const digest = (text: string): Buffer => createHash('sha256').update(text).digest();
+  return timingSafeEqual(digest(given), digest(wanted));
 }
 
 function strangerOf(request: FastifyRequest): string | undefined {

@@ -18,12 +18,15 @@ export function describe(
     readonly query?: Schema;
     readonly failures?: Readonly<Record<number, string>>;
     readonly tag: string;
+    /** Needs no token. */
+    readonly open?: boolean;
   },
 ): Schema {
-  const { answer, body, params, query, failures = {}, tag } = options;
+  const { answer, body, params, query, failures = {}, tag, open = false } = options;
   return {
     summary,
     tags: [tag],
+    ...(open ? { security: [] } : {}),
     ...(params === undefined ? {} : { params: objectOf(params) }),
     ...(query === undefined ? {} : { querystring: objectOf(query) }),
     ...(body === undefined ? {} : { body: jsonSchema(body, 'input') }),

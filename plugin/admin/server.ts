@@ -13,13 +13,15 @@ import { PAGE } from './page';
 import { problem, problemOf, sendProblem } from './problem';
 import { eventRoutes } from './routes/events';
 import { groupRoutes } from './routes/group';
-import { healthRoutes } from './routes/health';
+import { healthRoutes, probeRoutes } from './routes/health';
 import { liveRoutes } from './routes/live';
 import { registryRoutes } from './routes/registry';
 import { siteRoutes } from './routes/sites';
 
 export interface AdminOptions {
   readonly config: AdminConfig;
+  /** The token of the moment; default: that of `config`. */
+  readonly token?: () => string | undefined;
   readonly operation: Operation;
   readonly version: string;
   readonly log: Logger;
@@ -87,8 +89,9 @@ export async function buildAdmin(options: AdminOptions): Promise<FastifyInstance
       })
       .send(PAGE),
   );
+  probeRoutes(app, operation);
   await app.register(async (scope) => {
-    await guard(scope, config);
+    await guard(scope, { token: options.token ?? (() => config.token) });
     healthRoutes(scope, operation);
     siteRoutes(scope, operation);
     registryRoutes(scope, operation);

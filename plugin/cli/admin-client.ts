@@ -42,7 +42,10 @@ export class AdminClient {
   async #ask<T>(method: string, path: string, body?: object): Promise<T> {
     const { status, text } = await this.#exchange(method, path, body);
     if (status === 401)
-      throw unreachable(this.#config, 'it does not accept the token of this configuration (admin.token)');
+      throw unreachable(
+        this.#config,
+        'it does not accept the token (admin.token). One that was changed in the file is taken with a reload: send it a SIGHUP, or give the old one',
+      );
     let value: unknown;
     try {
       value = JSON.parse(text);

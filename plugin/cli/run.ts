@@ -1,13 +1,9 @@
-import { startAdmin, type AdminServer } from '../admin/server';
 import { loadConfig } from '../config/load';
 import type { Config } from '../config/types';
 import { serviceManagerSettings } from '../config/service-manager';
 import { ServiceManager } from '../ha/service-manager';
 import { createDsbc, type Dsbc } from '../main';
-import { groupOperation } from '../operation/group';
-import { operationOf } from '../operation/operation';
-import { packageVersion } from '../operation/version';
-import { monotonicClock } from '../telemetry/clock';
+import { serveAdmin } from '../operation/serve-admin';
 import { EXIT, type Command, type Io } from './command';
 import { configFile, configOption, parseOptions } from './options';
 
@@ -44,8 +40,8 @@ async function serve(dsbc: Dsbc, file: string, io: Io): Promise<number> {
   const ending = new Ending(io, dsbc);
   const manager = new ServiceManager(serviceManagerSettings(), dsbc.log);
   dsbc.onFatal((error) => ending.fault(error));
-  let admin: AdminServer | undefined;
   const reload = async (): Promise<{ applied: boolean; needs_restart: string[] }> => {
+    await dsbc.start();
     let config: Config;
     try {
       config = await loadConfig(file);
@@ -62,27 +58,17 @@ async function serve(dsbc: Dsbc, file: string, io: Io): Promise<number> {
   };
   process.on('SIGHUP', onHangup);
   try {
+    // Before anything of SIP: it shows what the start waits for, and its port may be taken.
+    if (dsbc.config.admin.enabled) await serveAdmin(dsbc, { reload });
     await dsbc.start();
-    if (dsbc.config.admin.enabled) {
-      const group = dsbc.group === undefined ? undefined : groupOperation(dsbc.config, dsbc.group);
-      const operation = operationOf(dsbc, { reload, now: monotonicClock, group });
-      admin = await startAdmin({
-        config: dsbc.config.admin,
-        operation,
-        version: packageVersion(),
-        log: dsbc.log,
-      });
-      dsbc.log.info({ address: admin.address, port: admin.port }, 'admin API');
-    }
     manager.ready();
     return await ending.code;
   } finally {
     process.off('SIGHUP', onHangup);
     ending.close();
     manager.stopping();
-    // The API stays until the end, so that one can watch it drain.
+    // The API ends with it, behind all else, so that one can watch it drain.
     await dsbc.stop();
-    await admin?.close();
     manager.close();
   }
 }

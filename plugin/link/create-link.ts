@@ -31,6 +31,8 @@ export interface LinkConfig {
   readonly host: string;
   readonly port: number;
   readonly secret: string;
+  /** What the secret is called where it was configured, for the log line that says it was refused. */
+  readonly secretName?: string;
   /** Speak TLS with these options; a reconnection does so too. */
   readonly tls?: ConnectionOptions;
   /** Differences from `DEFAULT_LINK_TIMES`. */
@@ -57,7 +59,9 @@ export function createLink(config: LinkConfig, dependencies: LinkDependencies = 
     log.debug({ err: error }, 'control connection failed');
   });
   const agent = prepareAgent(srf);
-  const link = newLink(config.name, new OwnLibrary(srf, agent), { ...config.times }, log, dependencies.now);
+  const library = new OwnLibrary(srf, agent);
+  const { name, times, secretName } = config;
+  const link = newLink(name, library, { ...times }, log, dependencies.now, secretName);
   onWire(agent, (wire) => {
     link.attach(wire);
   });
@@ -177,8 +181,9 @@ function newLink(
   times: Partial<LinkTimes>,
   log: Logger,
   now: MonotonicClock = monotonicClock,
+  secretName?: string,
 ): DrachtioLink {
-  return new DrachtioLink(name, library, { ...DEFAULT_LINK_TIMES, ...times }, log, now);
+  return new DrachtioLink(name, library, { ...DEFAULT_LINK_TIMES, ...times }, log, now, secretName);
 }
 
 /** Makes the library's agent now, so that it can be guarded before it connects. */

@@ -41,6 +41,8 @@ import type { WireProtocol } from './srf';
 import { WireGuard } from './wire-guard';
 
 const SWEEP_INTERVAL_MS = 5000;
+/** How often it is said that the server still refuses the secret. */
+const REFUSED_INTERVAL_MS = 60_000;
 
 /** The link of one drachtio-srf agent, over whatever connection it has at the moment. */
 export class DrachtioLink implements DialogLink {
@@ -57,6 +59,7 @@ export class DrachtioLink implements DialogLink {
   private heartbeat: Heartbeat | undefined;
   readonly requests: ServerRequests;
   private readonly sweepTimer: NodeJS.Timeout;
+  private refusedAt = -Infinity;
 
   constructor(
     readonly name: string,
@@ -64,6 +67,7 @@ export class DrachtioLink implements DialogLink {
     private readonly times: LinkTimes,
     private readonly log: Logger,
     private readonly now: MonotonicClock,
+    private readonly secretName = 'the secret given to srf.connect',
   ) {
     this.channel = new CommandChannel(name, times.requestTimeoutMs, log);
     this.stateListeners = new Listeners(log);
@@ -260,15 +264,25 @@ export class DrachtioLink implements DialogLink {
     this.library.pass(socket, raw);
     if (!authenticating) return;
     if (!frame.ok) {
-      const error = new DsbcError('DSBC_LINK_AUTH', undefined, { details: { link: this.name } });
-      this.log.error({ err: error }, 'the SIP server refused the secret');
-      this.channel.guard?.reset(socket, 'secret refused');
+      this.sayRefused();
+      this.channel.guard?.reset(socket, 'secret refused', 'debug');
       return;
     }
     this.addresses = readHostports(frame.tokens[0] ?? '');
     this.capabilities = readCapabilities(frame.tokens[3]);
     this.log.info({ server: frame.tokens[1], addresses: frame.tokens[0] }, 'link up');
     this.onUp(socket);
+  }
+
+  /** One line, not one for each reconnection. */
+  private sayRefused(): void {
+    const now = this.now();
+    if (now - this.refusedAt < REFUSED_INTERVAL_MS) return;
+    this.refusedAt = now;
+    this.log.error(
+      { code: 'DSBC_LINK_AUTH', setting: this.secretName },
+      'the SIP server refused the secret; trying on',
+    );
   }
 
   private onSip(socket: Socket, frame: SipFrame, raw: Buffer): void {

@@ -106,8 +106,8 @@ export class WireGuard {
   }
 
   /** Drops the connection at once; reconnection follows unless the guard is closed. */
-  reset(socket: Socket, why: string): void {
-    this.options.log.warn({ why, host: this.wire.host, port: this.wire.port }, 'control connection reset');
+  reset(socket: Socket, why: string, level: 'warn' | 'debug' = 'warn'): void {
+    this.options.log[level]({ why, host: this.wire.host, port: this.wire.port }, 'control connection reset');
     this.sockets.delete(socket);
     socket.destroy();
   }

@@ -22,8 +22,10 @@ class Totals {
 
 /** What there is beside the instance itself. */
 export interface GaugeSources {
-  readonly events?: EventHandler | undefined;
-  readonly group?: GroupOperation | undefined;
+  /** Absent until the registry is open. */
+  readonly events: () => EventHandler | undefined;
+  /** Absent until the group is joined, and for an instance that stands alone. */
+  readonly group: () => GroupOperation | undefined;
 }
 
 /** Sets what is not counted as it happens, whenever the metrics are read. Returns a function that ends it. */
@@ -41,7 +43,6 @@ export function keepGauges(dsbc: Dsbc, sites: SitesDesk, { events, group }: Gaug
     total: number,
   ): void => metrics.add(name, {}, totals.growth(name, total));
   metrics.set('dsbc_build_info', { version: packageVersion(), node: process.versions.node }, 1);
-  dsbc.group?.on('state', ({ to }) => metrics.add('dsbc_group_transitions_total', { to }));
   return metrics.onCollect(async () => {
     if (dsbc.native !== undefined) {
       const { running, mode } = dsbc.native;
@@ -61,9 +62,10 @@ export function keepGauges(dsbc: Dsbc, sites: SitesDesk, { events, group }: Gaug
     }
     cacheGauges(dsbc, totals);
     siteGauges(dsbc, sites);
-    for (const [outcome, total] of Object.entries(events?.statistics() ?? {}))
+    for (const [outcome, total] of Object.entries(events()?.statistics() ?? {}))
       metrics.add('dsbc_events_total', { outcome }, totals.growth(`event ${outcome}`, total));
-    if (group !== undefined) groupGauges(dsbc, await group.group());
+    const joined = group();
+    if (joined !== undefined) groupGauges(dsbc, await joined.group());
   });
 }
 

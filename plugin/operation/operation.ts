@@ -1,27 +1,30 @@
-import { OrderRefused, type GroupOperation, type Operation } from '../admin/operation';
+import { OrderRefused, type EventAnswer, type GroupOperation, type Operation } from '../admin/operation';
 import type { CustomerView, ReloadView } from '../admin/views';
 import type { Dsbc } from '../main';
 import { createEventHandler, type EventHandler } from '../registry/provisioning/handler';
 import type { Registry } from '../registry/registry';
 import { keepGauges } from './gauges';
+import { groupOperation } from './group';
 import { SitesDesk } from './sites';
 import { cacheView, flowsView, readiness, registryIsUp, status } from './status';
 
 export interface OperationOptions {
   /** Reads the configuration file again and gives it to the instance. */
   readonly reload: () => Promise<ReloadView>;
-  readonly group?: GroupOperation | undefined;
   /** The monotonic clock that health uses too. */
   readonly now: () => number;
 }
 
-/** What the admin API shows and does, on a running instance. */
+/** What the admin API shows and does, on an instance that runs, or is still to start. */
 export function operationOf(dsbc: Dsbc, options: OperationOptions): Operation {
   const { now } = options;
   const startedAt = now();
   const sites = new SitesDesk(dsbc, now);
-  const events = eventHandler(dsbc);
-  keepGauges(dsbc, sites, { events, group: options.group });
+  let handler: EventHandler | undefined;
+  const events = (): EventHandler | undefined => (handler ??= eventHandler(dsbc));
+  const group = (): GroupOperation | undefined =>
+    dsbc.group === undefined ? undefined : groupOperation(dsbc.config, dsbc.group);
+  keepGauges(dsbc, sites, { events, group });
   const registry = (): Registry => {
     if (dsbc.registry === undefined) throw new OrderRefused('conflict', 'The registry is not open.');
     return dsbc.registry;
@@ -54,10 +57,19 @@ export function operationOf(dsbc: Dsbc, options: OperationOptions): Operation {
     flows: (limit, search) => flowsView(dsbc, limit, search),
     reload: options.reload,
     metrics: async () => ({ contentType: dsbc.metrics.contentType, text: await dsbc.metrics.text() }),
-    event: events === undefined ? undefined : (event, sender) => events.handle(event, sender),
-    group: options.group,
+    event: (event, sender) => events()?.handle(event, sender) ?? Promise.resolve(NOT_OPEN),
+    get group() {
+      return group();
+    },
   };
 }
+
+/** To a sender of events: try again. */
+const NOT_OPEN: EventAnswer = {
+  status: 503,
+  headers: { 'retry-after': '5' },
+  body: { error: 'the registry is not open yet' },
+};
 
 /** Provisioning events change the registry, which tells the cache. */
 function eventHandler({ registry, config, log }: Dsbc): EventHandler | undefined {

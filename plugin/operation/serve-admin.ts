@@ -3,7 +3,6 @@ import { startAdmin, type AdminServer } from '../admin/server';
 import type { ReloadView } from '../admin/views';
 import type { Dsbc } from '../main';
 import { monotonicClock } from '../telemetry/clock';
-import { groupOperation } from './group';
 import { operationOf } from './operation';
 import { packageVersion } from './version';
 
@@ -16,16 +15,17 @@ export interface ServeAdminOptions {
 }
 
 /**
- * Serves the admin API, the live page and the metrics of a started instance at `admin.address` and `admin.port` of its
- * configuration, as `dsbc run` does. It ends with the instance, or by `close`.
+ * Serves the admin API, the live page and the metrics of an instance at `admin.address` and `admin.port` of its
+ * configuration, as `dsbc run` does: before `start`, so that it shows what a start waits for, or after. It ends with
+ * the instance, or by `close`.
  * @throws DsbcError DSBC_PORT_TAKEN
  */
 export async function serveAdmin(dsbc: Dsbc, options: ServeAdminOptions = {}): Promise<AdminServer> {
-  const group = dsbc.group === undefined ? undefined : groupOperation(dsbc.config, dsbc.group);
   const reload = options.reload ?? refuseReload;
   const admin = await startAdmin({
     config: dsbc.config.admin,
-    operation: operationOf(dsbc, { reload, now: monotonicClock, group }),
+    token: () => dsbc.config.admin.token,
+    operation: operationOf(dsbc, { reload, now: monotonicClock }),
     version: packageVersion(),
     log: dsbc.log,
   });

@@ -46,6 +46,15 @@ export class SipServers {
     return exact ?? links.find((link) => link.addresses.some((one) => one.address === entry.address));
   }
 
+  /** The configured servers, as `name address:port`: those that are connected, and those that are not. */
+  standing(): { readonly servers: readonly string[]; readonly missing: readonly string[] } {
+    const names = (isUp: boolean): readonly string[] =>
+      this.#parts.config.sip_servers
+        .filter(({ name }) => (this.#links.get(name)?.state === 'connected') === isUp)
+        .map(({ name, entry }) => `${name} ${entry.address}:${entry.port}`);
+    return { servers: names(true), missing: names(false) };
+  }
+
   /** A link made elsewhere: the application's own connection. */
   adopt(link: SipLink): void {
     this.#links.set(link.name, link);
@@ -55,8 +64,11 @@ export class SipServers {
   async reach(link: SipLink): Promise<void> {
     try {
       await untilConnected(link, CONNECT_MS);
-    } catch (error) {
-      this.#parts.log.error({ server: link.name, err: error }, 'SIP server not reached yet');
+    } catch {
+      const server = this.#parts.config.sip_servers.find(({ name }) => name === link.name);
+      const control = server?.server === 'drachtio' ? server.control : undefined;
+      const at = control === undefined ? {} : { control: `${control.host}:${control.port}` };
+      this.#parts.log.error({ server: link.name, ...at }, 'SIP server not reached yet; trying on');
     }
   }
 
@@ -67,8 +79,10 @@ export class SipServers {
   async start(prepare: (link: SipLink) => void): Promise<void> {
     const { config, log } = this.#parts;
     await Promise.all(
-      config.sip_servers.map(async (server) => {
-        const link = createLink(await this.#linkConfig(server), { log });
+      config.sip_servers.map(async (server, index) => {
+        const linkConfig = await this.#linkConfig(server);
+        const secretName = `sip_servers[${index}].control.secret`;
+        const link = createLink({ ...linkConfig, secretName }, { log });
         this.#links.set(server.name, link);
         prepare(link);
         await this.reach(link);

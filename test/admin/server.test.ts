@@ -233,9 +233,15 @@ describe('the admin API', () => {
       await make({ token: TOKEN });
     });
 
-    it('answers nothing without it, but the page that asks for it', async () => {
+    it('answers nothing without it, but probes and the page that asks for it', async () => {
       const { paths } = app.swagger() as unknown as { paths: Record<string, Record<string, unknown>> };
-      for (const [path, methods] of Object.entries(paths))
+      expect(await ask('GET', '/healthz')).toMatchObject({ status: 200, body: { status: 'ok' } });
+      expect(await ask('GET', '/readyz')).toMatchObject({ status: 200, body: { status: 'ready' } });
+      const isOpen = (methods: Record<string, unknown>): boolean =>
+        (methods['get'] as { security?: unknown } | undefined)?.security !== undefined;
+      const open = Object.keys(paths).filter((path) => isOpen(paths[path] ?? {}));
+      expect(open).toEqual(['/healthz', '/readyz']);
+      for (const [path, methods] of Object.entries(paths).filter(([each]) => !open.includes(each)))
         for (const method of Object.keys(methods)) {
           const url = path.replace(/\{\w+\}/g, 'x');
           const answer = await ask(method.toUpperCase() as 'GET', url);

@@ -105,6 +105,7 @@ ${more}`,
     const file = await write();
     const program = run(file);
     const { port: adminPort } = await program.line('admin API');
+    await program.line('serving');
     const ready = await fetch(`http://127.0.0.1:${String(adminPort)}/readyz`);
     expect([ready.status, await ready.json()]).toEqual([200, { status: 'ready', reasons: [] }]);
     expect(await options(port)).toMatch(/^SIP\/2\.0 200 /);

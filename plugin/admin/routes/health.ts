@@ -3,17 +3,23 @@ import { describe } from '../describe';
 import type { Operation } from '../operation';
 import { readinessView, statusView } from '../views';
 
-/** Is it alive, can it serve, how is it. */
-export function healthRoutes(scope: FastifyInstance, operation: Operation): void {
-  scope.get('/healthz', { schema: describe('Alive: the process answers', { tag: 'health' }) }, () => ({
-    status: 'ok',
-  }));
+/** For load balancers and supervisors: is it alive, can it serve. They need no token and say nothing secret. */
+export function probeRoutes(scope: FastifyInstance, operation: Operation): void {
+  scope.get(
+    '/healthz',
+    { schema: describe('Alive: the process answers', { tag: 'health', open: true }) },
+    () => ({ status: 'ok' }),
+  );
 
   scope.get(
     '/readyz',
     {
       schema: {
-        ...describe('Ready to serve; 503 if not, with the reasons', { tag: 'health', answer: readinessView }),
+        ...describe('Ready to serve; 503 if not, with the reasons', {
+          tag: 'health',
+          answer: readinessView,
+          open: true,
+        }),
       },
     },
     async (_request, reply) => {
@@ -22,7 +28,10 @@ export function healthRoutes(scope: FastifyInstance, operation: Operation): void
       return reply.send(readiness);
     },
   );
+}
 
+/** How is it. */
+export function healthRoutes(scope: FastifyInstance, operation: Operation): void {
   scope.get(
     '/metrics',
     { schema: describe('Metrics in Prometheus text', { tag: 'health' }) },
