@@ -15,6 +15,7 @@ describe('settings of a group', () => {
   it('scale everything by the heartbeat; the figures of the specification at 500 ms', () => {
     expect(timingFor(500)).toMatchObject({
       dead: 1100,
+      claim: 1250,
       lease: 1000,
       fence: 850,
       recheck: 700,
@@ -24,17 +25,18 @@ describe('settings of a group', () => {
       probe: 15_000,
       witness: 3000,
       witnessTake: 3150,
-      witnessSpare: 1050,
+      witnessSpare: 1250,
     });
     expect(timingFor(50)).toMatchObject({
       dead: 110,
+      claim: 110,
       fence: 85,
       recheck: 70,
       listen: 150,
       stagger: 30,
       leaseS: 1,
     });
-    expect(timingFor(1000)).toMatchObject({ dead: 2200, leaseS: 2, fence: 1700, witnessSpare: 2050 });
+    expect(timingFor(1000)).toMatchObject({ dead: 2200, leaseS: 2, fence: 1700, witnessSpare: 2250 });
   });
 
   it.each([0, 49, 700, 2500, NaN])('refuse a heartbeat of %d ms', (heartbeatMs) => {
@@ -45,8 +47,9 @@ describe('settings of a group', () => {
 
   it('keep order at every heartbeat: a lease ends before a peer claims, from 500 ms on', () => {
     for (const heartbeat of [500, 1000, 1500, 2000]) {
-      const { lease, leaseSlack, dead, fence, answer, ready } = timingFor(heartbeat);
-      expect(lease + leaseSlack).toBeLessThan(dead);
+      const { lease, leaseSlack, claim, dead, fence, answer, ready } = timingFor(heartbeat);
+      expect(lease + leaseSlack).toBeLessThanOrEqual(claim);
+      expect(dead).toBeLessThanOrEqual(claim);
       expect(fence).toBeLessThan(lease);
       expect(ready).toBeLessThan(answer);
     }

@@ -70,7 +70,7 @@ export function activeHeardAt(turn: Turn): number {
 export function claimDueAt(turn: Turn): number {
   const { config, state } = turn;
   const { timing } = config;
-  const silence = config.witness === 'failsafe' ? timing.witnessTake : timing.dead;
+  const silence = config.witness === 'failsafe' ? timing.witnessTake : timing.claim;
   const from = Math.max(
     activeHeardAt(turn) + silence,
     state.since,

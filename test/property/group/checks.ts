@@ -39,7 +39,7 @@ export class Checks {
     if (this.ownerMustStay) this.checkOwnerStays();
   }
 
-  /** 5: held implies serving, or a lease under 1.05 s old. */
+  /** 5: held implies serving, or a lease that the kernel has not ended yet: 1 s, and what it may add (timing.ts). */
   private checkHold(node: Node): void {
     const { world } = this;
     if (!world.holds(node)) return;
@@ -47,7 +47,8 @@ export class Checks {
     if (serving && world.now < node.mainStalledUntil && world.now - node.mainStalledFrom > 950) {
       world.violate(`3: ${node.id} serves with a stalled main thread`);
     }
-    if (!serving && world.now - node.kernel.renewedAt > 1050) {
+    const { lease, leaseSlack } = node.config.timing;
+    if (!serving && world.now - node.kernel.renewedAt > lease + leaseSlack) {
       world.violate(`5: ${node.id} holds unserved for ${world.now - node.kernel.renewedAt} ms`);
     }
   }

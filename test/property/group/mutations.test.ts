@@ -40,6 +40,14 @@ const RULES: readonly (Mutation & { rule: string; modes: readonly WitnessMode[];
     replace: 'return now - state.mainBeatAt > 1000 * config.timing.fence;',
   },
   {
+    rule: 'no claim before the kernel of a killed active has removed the addresses',
+    from: 0,
+    modes: ['none'],
+    file: 'ha/group/election.ts',
+    find: 'timing.witnessTake : timing.claim;',
+    replace: 'timing.witnessTake : timing.dead;',
+  },
+  {
     rule: 'a contender has seen the witness row unchanged for longer than it protects',
     from: 1400,
     modes: ['strict'],

@@ -196,8 +196,8 @@ describe('two rules that random schedules seldom meet', () => {
     expect(failsafeCut(step)).toEqual([]);
     const mutant = mutantStep({
       file: 'ha/group/election.ts',
-      find: "config.witness === 'failsafe' ? timing.witnessTake : timing.dead",
-      replace: 'timing.dead',
+      find: "config.witness === 'failsafe' ? timing.witnessTake : timing.claim",
+      replace: 'timing.claim',
     });
     expect(failsafeCut(mutant.step)).not.toEqual([]);
     mutant.dispose();
