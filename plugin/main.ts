@@ -20,7 +20,7 @@ import { Keepalive } from './nat/keepalive';
 import { Pipeline, type Settings } from './pipeline';
 import { createLookupCache, type LookupCache } from './registry/cache';
 import { openRegistry } from './registry/open';
-import type { Registry, RegistryLookup } from './registry/registry';
+import type { OperatorDecision, Registry, RegistryLookup } from './registry/registry';
 import { Carrier } from './relay/carrier';
 import { ChallengeMemory } from './routing/challenges';
 import type { Health } from './routing/health';
@@ -81,6 +81,8 @@ export class Dsbc {
   #cache: LookupCache | undefined;
   #carrier: Carrier | undefined;
   #membership: Membership | undefined;
+  /** What operators decided about sites; undefined: the registry has not told yet. */
+  #decisions: readonly OperatorDecision[] | undefined;
   #native: NativeStatus | undefined;
   #state: DsbcState = 'new';
   #routesItself = false;
@@ -244,10 +246,18 @@ export class Dsbc {
       options: cacheOptions(config),
     });
     this.#cache = cache;
-    this.#endings.push(registry.onChange((change) => cache.invalidate(change)));
-    this.#endings.push(registry.onDecision((decisions) => this.states.decide(decisions)));
+    this.#endings.push(
+      registry.onChange((change) => {
+        cache.invalidate(change);
+        this.#membership?.dropped(change);
+      }),
+      registry.onDecision((decisions) => {
+        this.#decide(decisions);
+        this.#membership?.decided(decisions);
+      }),
+    );
     try {
-      this.states.decide(await registry.listDecisions());
+      this.#decide(await registry.listDecisions());
     } catch (error) {
       // Cassandra is away: calls are served as the configuration says, and the decisions are told when it is back.
       this.log.warn({ err: error }, 'operator states cannot be read yet');
@@ -290,17 +300,21 @@ export class Dsbc {
     });
     this.#keepalive.start();
     this.#sites.watch(config, this.#settings.snapshot);
-    if (config.ha !== undefined) await this.#join(config.ha, registry);
+    if (config.ha !== undefined) await this.#join(config.ha, registry, cache);
   }
 
   /** Joins the group that shares the VIP: from now on it says when this instance serves. */
-  async #join(ha: NonNullable<Config['ha']>, registry: Registry): Promise<void> {
+  async #join(ha: NonNullable<Config['ha']>, registry: Registry, cache: LookupCache): Promise<void> {
     const membership = Membership.of({
       ha,
       instance: this.#settings.config.instance,
       native: this.#native,
+      sipServers: this.#settings.config.sip_servers,
       registry,
+      cache,
       bindings: this.bindings,
+      decisions: () => this.#decisions,
+      decide: (decisions) => this.#decide(decisions),
       log: this.log,
       // New requests are met with silence: their retransmission finds the instance that takes over.
       quiesce: async (limitMs) => {
@@ -308,6 +322,7 @@ export class Dsbc {
         await this.admission.idle(limitMs);
       },
       serve: (active) => this.setActive(active),
+      healthChanged: () => this.#tellGroup(),
       failed: (error) => this.#fatal(error),
     });
     this.#membership = membership;
@@ -317,10 +332,16 @@ export class Dsbc {
     this.#tellGroup();
   }
 
+  #decide(decisions: readonly OperatorDecision[]): void {
+    this.#decisions = decisions;
+    this.states.decide(decisions);
+  }
+
   /** Tells the group whether calls can be served here at all. */
   #tellGroup(): void {
     const links = [...this.servers.links.values()];
-    this.group?.setSipHealthy(links.length > 0 && links.every((link) => link.state === 'connected'));
+    const connected = links.length > 0 && links.every((link) => link.state === 'connected');
+    this.group?.setSipHealthy(connected && this.#membership?.sipAnswers !== false);
   }
 
   /** For what lives as long as this instance: called, and waited for, when `stop` has closed everything else. */
@@ -346,6 +367,7 @@ export class Dsbc {
     if (this.#state !== 'running' && this.#state !== 'starting') return;
     this.admission.setMode(active ? 'serving' : 'standby');
     this.health.setActive(active);
+    this.#membership?.setServing(active);
     this.#keepalive?.setActive(active && this.#settings.config.nat.keepalive.enabled);
   }
 
@@ -469,6 +491,7 @@ export class Dsbc {
     this.metrics.set('dsbc_sip_server_up', { server: link.name }, state === 'connected' ? 1 : 0);
     if (state === 'lost') this.metrics.add('dsbc_sip_server_losses_total', { server: link.name });
     const line = { server: link.name, state };
+    if (state === 'connected') this.#membership?.connected(link.name);
     this.#tellGroup();
     if (state === 'lost') this.log.error(line, 'SIP server lost');
     else this.log.info(line, 'SIP server');

@@ -89,7 +89,6 @@ export const ha = z
         lease_ms: milliseconds(500, 60_000)
           .default(3000)
           .describe('A row unchanged for so long may be taken.'),
-        renew_ms: milliseconds(100, 10_000).default(500).describe('How often the owner writes it.'),
       })
       .optional()
       .describe('A row in Cassandra that only one instance can hold: split brain can not happen.'),
@@ -97,11 +96,11 @@ export const ha = z
       .array(z.string().min(1))
       .min(1, 'a program and its arguments')
       .optional()
-      .describe('Program run when this instance becomes active.'),
+      .describe('Program and arguments, run when this instance has become active; never waited for.'),
     on_standby: z
       .array(z.string().min(1))
       .min(1, 'a program and its arguments')
       .optional()
-      .describe('Program run when it stops being active.'),
+      .describe('Program and arguments, run when it is active no more; never waited for.'),
   })
   .describe('The group that shares the VIP. Absent: this instance stands alone.');
