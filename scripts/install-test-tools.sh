@@ -13,6 +13,7 @@ need kamailio kamailio
 need linphone-daemon linphone-cli
 need openssl openssl
 need perl perl-base
+need systemd-notify systemd
 need g++ g++
 if ! command -v clang++ >/dev/null 2>&1; then
   # its runtime, which libFuzzer is part of, is a package of its own

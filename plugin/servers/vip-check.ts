@@ -18,7 +18,7 @@ export interface VipCheckOptions {
   readonly everyMs: number;
   /** Questions in a row that must stay without an answer. Default 3. */
   readonly misses?: number;
-  /** How long an instance that handed over because of this is unfit, unless its server is connected anew, in ms. Default 5 minutes. */
+  /** How long an instance that handed over because of this is unfit, unless its server is connected anew, in ms. Default 60,000. */
   readonly holdMs?: number;
   /** Whether an entry answers. `undefined`: it could not be asked, since the address is not here. Default: OPTIONS. */
   readonly ask?: (entry: CheckedEntry, timeoutMs: number) => Promise<boolean | undefined>;
@@ -27,7 +27,7 @@ export interface VipCheckOptions {
 }
 
 const MISSES = 3;
-const HOLD_MS = 300_000;
+const HOLD_MS = 60_000;
 
 /**
  * Asks the SIP servers of the active instance at its own virtual addresses, as a phone would: OPTIONS over UDP (TCP where there is
