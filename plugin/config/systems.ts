@@ -34,7 +34,8 @@ const site = z.strictObject({
     .enum(NAT_DIALOGS)
     .default('on_path')
     .describe(
-      '`on_path`: dialogs with endpoints behind NAT pass through us. `bypass`: the site does far-end NAT.',
+      '`on_path`: dialogs with endpoints behind NAT pass through us. `bypass`: the site does far-end NAT on UDP: it is ' +
+        'told the flow in `nat.header`; dialogs over TCP, TLS and WebSocket pass through us all the same.',
     ),
 });
 

@@ -3,7 +3,7 @@ import { answer, foreignRoutes, isForUs, isOurs, optionsAnswer, refusal } from '
 import type { Decision, RequestFacts, RouteFact, Step } from './decision';
 import { callerKeys, calledKeys, keyUser, peerNumber, registeredKeys, type KeyList } from './keys';
 import { normaliseUser } from './number';
-import { chooseRelay, isFarFlow } from './relay-choice';
+import { chooseRelay, farFlow } from './relay-choice';
 import { sourceOf, type Snapshot, type Source } from './snapshot';
 
 /** What the registry is to be asked before the decision, the first key it knows deciding. */
@@ -97,7 +97,7 @@ function toFlow(
     {
       dialogs: snapshot.dialogs.endpoint,
       natDialogs: site?.natDialogs ?? 'on_path',
-      far: isFarFlow(facts),
+      far: farFlow(facts),
       strip: NOTHING,
     },
     steps,

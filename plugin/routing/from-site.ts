@@ -63,7 +63,7 @@ function outbound(deciding: Deciding): Decision {
     return refuse(deciding, 400, 'Contact Without Host', 'the SIP server cannot carry it');
   const choice = chooseRelay(
     facts,
-    { dialogs: snapshot.dialogs.peer, natDialogs: 'on_path', far: false, strip: [] },
+    { dialogs: snapshot.dialogs.peer, natDialogs: 'on_path', far: undefined, strip: [] },
     steps,
   );
   const nextHop =

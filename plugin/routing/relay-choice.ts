@@ -9,26 +9,31 @@ export const opensDialog = (method: string): boolean => OPENS_DIALOG.has(method)
 /** Streams reach an endpoint only through the connection it opened, so its dialogs need us as NAT does. */
 const isStream = (transport: string): boolean => transport !== 'udp';
 
+/** Behind NAT, which a site may traverse by itself; or on a stream, which only we can write to. */
+export type Far = 'nat' | 'stream';
+
 /** What the choice looks at beyond the request. */
 export interface RelayContext {
   readonly dialogs: DialogMode;
   readonly natDialogs: NatDialogs;
-  /** An endpoint of this dialog can't be reached by its Contact alone. */
-  readonly far: boolean;
+  /** Why an endpoint of this dialog can't be reached by its Contact alone; undefined: it can. */
+  readonly far: Far | undefined;
   readonly strip: readonly string[];
   /** The Request-URI has to become another one than `proxy` of this server would send. */
   readonly rewritten?: boolean;
 }
 
 /** Whether the sender can be reached only through the flow it uses. */
-export const isFarSender = (facts: RequestFacts): boolean =>
-  facts.behindNat || isStream(facts.source.transport);
+export function farSender({ source, behindNat }: RequestFacts): Far | undefined {
+  if (isStream(source.transport)) return 'stream';
+  return behindNat ? 'nat' : undefined;
+}
 
 /** Whether the endpoint that a flow token names can be reached only through that flow. */
-export function isFarFlow(facts: RequestFacts): boolean {
-  const { flow, target } = facts;
-  if (flow?.transport === undefined || isStream(flow.transport) || flow.behindNat === true) return true;
-  return target.host.replace(/^\[|\]$/g, '') !== flow.address || (target.port ?? 5060) !== flow.port;
+export function farFlow({ flow, target }: RequestFacts): Far | undefined {
+  if (flow?.transport === undefined || isStream(flow.transport)) return 'stream';
+  const isThere = target.host.replace(/^\[|\]$/g, '') === flow.address && (target.port ?? 5060) === flow.port;
+  return flow.behindNat === true || !isThere ? 'nat' : undefined;
 }
 
 /**
@@ -58,13 +63,13 @@ function choose(facts: RequestFacts, context: RelayContext): RelayChoice {
   const { method, server, target } = facts;
   const isUrn = target.scheme === 'urn';
   if (!opensDialog(method) && !isUrn) return { relay: 'forward', onPath: false, failover: true, strip };
-  const forFlow = dialogs === 'auto' && far && natDialogs !== 'bypass';
+  const forFlow = dialogs === 'auto' && (far === 'stream' || (far === 'nat' && natDialogs !== 'bypass'));
   const onPath = dialogs === 'on_path' || forFlow;
   if (isUrn) return { relay: 'proxy', onPath, failover: true, strip };
   const b2bua: RelayChoice = { relay: 'b2bua', onPath: true, failover: true, strip };
   if (strip.length > 0 && !server.removeHeaders) return b2bua;
   if (rewritten && method !== 'REFER') return b2bua;
-  if (onPath && far && !server.flowRecordRoute) return b2bua;
+  if (onPath && far !== undefined && !server.flowRecordRoute) return b2bua;
   if (method !== 'INVITE' && !server.hostlessContactSafe && !hasRealContact(facts)) return b2bua;
   if (method === 'INVITE' && facts.reliableProvisionals && !server.failoverByStatus) {
     return { relay: 'proxy', onPath: true, failover: false, strip };

@@ -2,7 +2,7 @@ import { canonicalHost } from './address';
 import type { Decision, RequestFacts } from './decision';
 import { refuse, unavailable, type Deciding } from './deciding';
 import { makePlan, type PlanResult } from './plan';
-import { chooseRelay, isFarSender, opensDialog } from './relay-choice';
+import { chooseRelay, farSender, opensDialog } from './relay-choice';
 import type { SystemModel } from './snapshot';
 import { askedOf, systemUri } from './target';
 
@@ -65,7 +65,7 @@ export function toSystem(deciding: Deciding, systemName: string): Decision {
     {
       dialogs: source.role === 'site' ? 'auto' : snapshot.dialogs[source.role],
       natDialogs: site?.natDialogs ?? 'on_path',
-      far: source.role !== 'site' && isFarSender(facts),
+      far: source.role === 'site' ? undefined : farSender(facts),
       strip: question.strip,
       rewritten: !facts.server.proxiedRequestUri && !proxySends(facts, proxied),
     },

@@ -57,6 +57,25 @@ export const ENDPOINT_CALLS: CallFlowGroup = {
       expected: { kind: 'dispatch', system: 'target', relay: 'proxy', onPath: false },
     },
     {
+      who: 'endpoint 1002 on TCP, its site does far-end NAT',
+      toWhom: 'account 1002',
+      registry: '1002 in target',
+      happens: 'on path all the same: only its connection reaches it',
+      request: { ...toAccount('sip:1002@example.com'), from: '<sip:1002@example.com>;tag=a' },
+      arrival: from('phoneTcp'),
+      settings: {
+        systems: {
+          target: {
+            load_distribution: 'auto',
+            affinity: 'account',
+            sites: { a: { nodes: [{ uri: 'sip:198.51.100.33' }], nat_dialogs: 'bypass' } },
+          },
+        },
+      },
+      expected: { kind: 'dispatch', system: 'target', relay: 'proxy', onPath: true },
+      onDrachtio: { relay: 'b2bua' },
+    },
+    {
       who: 'endpoint 1001',
       toWhom: 'a number outside',
       registry: '1001 in source',
