@@ -127,6 +127,21 @@ describe('BindingTable', () => {
     expect([t.size, t.flowCount]).toEqual([0, 0]);
   });
 
+  it('names the account of a flow that has exactly one, while its registration lasts', () => {
+    const t = table();
+    expect(t.userOf(flowFrom(1))).toBeUndefined();
+    t.take(learnt('a', 60, 'trunk@example.com'), flowFrom(1), false);
+    t.take(learnt('b', 60, 'trunk@example.com'), flowFrom(1), false);
+    expect([t.userOf(flowFrom(1)), t.userOf(flowFrom(2))]).toEqual(['trunk', undefined]);
+    // Nobody can say which line of an office phone it is.
+    t.take(learnt('c', 20, '1002@example.com'), flowFrom(1), false);
+    expect(t.userOf(flowFrom(1))).toBeUndefined();
+    now += 30_000;
+    expect(t.userOf(flowFrom(1))).toBe('trunk');
+    now += 60_000;
+    expect(t.userOf(flowFrom(1))).toBeUndefined();
+  });
+
   it('drops all bindings of the account for a star', () => {
     const t = table();
     t.take(learnt('a', 60), flowFrom(1), true);

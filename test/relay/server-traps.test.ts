@@ -112,6 +112,15 @@ describe('headers of an answer', () => {
     expect(headers?.some(([name]) => /^(contact|expires)$/i.test(name))).toBe(false);
   });
 
+  it('give each Contact of a redirection a line of its own, since of several in one the first alone is sent', () => {
+    const contacts = (can?: LinkCapabilities): string[] =>
+      (copy(302, ['Contact: "a, b" <sip:a@b>;q=1, <sip:c@d>;q=0.5'], 'INVITE', can).headers ?? []).flatMap(
+        ([name, value]) => (name === 'Contact' ? [value] : []),
+      );
+    expect(contacts()).toEqual(['"a, b" <sip:a@b>;q=1', '<sip:c@d>;q=0.5']);
+    expect(contacts(MENDED)).toEqual(['"a, b" <sip:a@b>;q=1, <sip:c@d>;q=0.5']);
+  });
+
   it('stay as they are elsewhere', () => {
     expect(copy(302, ['Contact: <sip:a@b>', 'Expires: 60'], 'MESSAGE').headers).toEqual(
       expect.arrayContaining([
