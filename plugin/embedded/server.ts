@@ -52,6 +52,8 @@ export interface EmbeddedOptions {
    * one: then dialogs on path and ringing calls end with the process.
    */
   readonly routeKeys?: readonly (string | Uint8Array)[];
+  /** The capabilities told to applications; default: all. With none it is taken for a drachtio-server. */
+  readonly told?: readonly string[];
   /** Checks the user part of our Record-Route and says which flow it names; undefined when it is not valid. */
   readonly verifyFlow?: (user: string) => TokenFlow | undefined;
 }
@@ -184,7 +186,7 @@ class Server implements EmbeddedServer {
       secret: options.control.secret,
       welcome: () => {
         const ports = hostports(this.#transport.entries);
-        return `${ports}|${PROTOCOL_VERSION}|${ports}|${capabilityToken()}`;
+        return `${ports}|${PROTOCOL_VERSION}|${ports}|${capabilityToken(options.told)}`;
       },
       handler: {
         sip: (command, application) => {

@@ -16,4 +16,5 @@ export const CAPABILITIES = [
 /** The version of drachtio-server whose control protocol this is. */
 export const PROTOCOL_VERSION = 'v0.9.10';
 
-export const capabilityToken = (): string => `dsbc-embedded;caps=${CAPABILITIES.join(',')}`;
+export const capabilityToken = (told: readonly string[] = CAPABILITIES): string =>
+  `dsbc-embedded;caps=${told.join(',')}`;
