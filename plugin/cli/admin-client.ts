@@ -18,12 +18,18 @@ export class Refused extends Error {
   }
 }
 
-/** Talks to the running instance over its admin API, found and unlocked by the configuration it runs with. */
-export class AdminClient {
-  readonly #config: AdminConfig;
+/** Where an admin API is, and what unlocks it; the section `admin` of a configuration fits. */
+export type AdminAccess = Pick<AdminConfig, 'address' | 'port' | 'token' | 'cert_file'> & {
+  /** HTTPS with a certificate of a known CA; by `cert_file` it is HTTPS anyway. */
+  readonly https?: boolean;
+};
 
-  constructor(config: AdminConfig) {
-    this.#config = config;
+/** Talks to the running instance over its admin API. */
+export class AdminClient {
+  readonly #access: AdminAccess;
+
+  constructor(access: AdminAccess) {
+    this.#access = access;
   }
 
   get<T>(path: string): Promise<T> {
@@ -43,14 +49,14 @@ export class AdminClient {
     const { status, text } = await this.#exchange(method, path, body);
     if (status === 401)
       throw unreachable(
-        this.#config,
-        'it does not accept the token (admin.token). One that was changed in the file is taken with a reload: send it a SIGHUP, or give the old one',
+        this.#access,
+        'it does not accept the token (admin.token). One that was changed in the file is taken with a reload: send it a SIGHUP, or give the old one with --token-file',
       );
     let value: unknown;
     try {
       value = JSON.parse(text);
     } catch (cause) {
-      throw unreachable(this.#config, 'what answers there is no dsbc', cause);
+      throw unreachable(this.#access, 'what answers there is no dsbc', cause);
     }
     if (status >= 400) throw new Refused(value as Problem);
     return value as T;
@@ -61,7 +67,7 @@ export class AdminClient {
     path: string,
     body: object | undefined,
   ): Promise<{ status: number; text: string }> {
-    const { address, port, token, cert_file: certificate } = this.#config;
+    const { address, port, token, cert_file: certificate, https } = this.#access;
     const payload = body === undefined ? undefined : JSON.stringify(body);
     const options = {
       method,
@@ -87,19 +93,19 @@ export class AdminClient {
       // The certificate itself is what is trusted: the file is at hand, the name in it may be any.
       const request =
         certificate === undefined
-          ? requestHttp(options, onAnswer)
+          ? (https === true ? requestHttps : requestHttp)(options, onAnswer)
           : requestHttps(
               { ...options, ca: readFileSync(certificate), checkServerIdentity: () => undefined },
               onAnswer,
             );
       request.on('timeout', () => request.destroy(new Error('no answer in time')));
-      request.on('error', (error) => reject(unreachable(this.#config, error.message, error)));
+      request.on('error', (error) => reject(unreachable(this.#access, error.message, error)));
       request.end(payload);
     });
   }
 }
 
-function unreachable({ address, port }: AdminConfig, why: string, cause?: unknown): DsbcError {
+function unreachable({ address, port }: AdminAccess, why: string, cause?: unknown): DsbcError {
   return new DsbcError(
     'DSBC_ADMIN_UNREACHABLE',
     `the running instance cannot be reached at ${address} port ${port}: ${why}`,

@@ -1,7 +1,7 @@
 import type { GroupView } from '../admin/views';
 import { UsageError, type Command } from './command';
-import { carryOut, clientFor, OPERATOR_OPTIONS } from './operator';
-import { configOption, parseOptions } from './options';
+import { ADMIN_OPTIONS, adminOptions, carryOut, clientFor } from './operator';
+import { parseOptions } from './options';
 
 export const haCommand: Command = {
   name: 'ha',
@@ -13,18 +13,18 @@ maintenance on   this instance hands the virtual IP over if it has it, and takes
 maintenance off  it may take the virtual IP again when its turn comes
 
 Options:
-${OPERATOR_OPTIONS}
+${ADMIN_OPTIONS}
 
 Example:
   dsbc ha maintenance on`,
 
   run(argv, io) {
-    const { values, positionals } = parseOptions(argv, configOption, 2, 2);
+    const { values, positionals } = parseOptions(argv, adminOptions, 2, 2);
     const [what, order] = positionals;
     if (what !== 'maintenance') throw new UsageError(`"${what ?? ''}" is not "maintenance"`);
     if (order !== 'on' && order !== 'off') throw new UsageError(`"${order ?? ''}" is none of on, off`);
     return carryOut(io, async () => {
-      const client = await clientFor(values);
+      const client = await clientFor(values, io);
       const group = await client.post<GroupView>('/v1/ha/maintenance', { on: order === 'on' });
       io.out(`${group.instance} is ${group.state}\n`);
     });

@@ -1,15 +1,59 @@
-import { loadConfig } from '../config/load';
+import { readFileSync } from 'node:fs';
+import { types } from 'node:util';
+import { adminEnvironment, parseAdminUrl } from '../config/admin-address';
+import { loadAdmin } from '../config/load';
 import { DsbcError } from '../errors';
-import { AdminClient, Refused } from './admin-client';
-import { EXIT, type Io } from './command';
-import { configFile } from './options';
+import { AdminClient, Refused, type AdminAccess } from './admin-client';
+import { EXIT, UsageError, type Io } from './command';
+import { configFile, configOption } from './options';
 
-/** A client for the instance that runs with this configuration file. */
-export async function clientFor(values: { readonly config?: string | undefined }): Promise<AdminClient> {
-  const { admin } = await loadConfig(configFile(values));
+/** Where the running instance is. */
+export interface AdminValues {
+  readonly config?: string | undefined;
+  readonly url?: string | undefined;
+  readonly 'token-file'?: string | undefined;
+}
+
+/** The options of every command that talks to a running instance; ADMIN_OPTIONS is their help. */
+export const adminOptions = {
+  ...configOption,
+  url: { type: 'string' },
+  'token-file': { type: 'string' },
+} as const;
+
+/**
+ * A client for the running instance: at `--url`, else of the configuration file given, else at DSBC_ADMIN_URL, else of
+ * dsbc.yaml. A file that is not valid serves as long as its section `admin` is.
+ * @param io hears that the file is not valid
+ */
+export async function clientFor(values: AdminValues, io?: Io): Promise<AdminClient> {
+  const { url, token } = adminEnvironment();
+  const given = values['token-file'] === undefined ? undefined : tokenOf(values['token-file']);
+  const at = values.url ?? (values.config === undefined ? url : undefined);
+  if (at !== undefined) return new AdminClient(accessOf(at, given ?? token));
+  const file = configFile(values);
+  const { admin, fault } = await loadAdmin(file);
+  if (fault !== undefined)
+    io?.err(`note: ${file} is not valid (dsbc check says why); what it says of the admin API is used\n`);
   if (!admin.enabled)
     throw new DsbcError('DSBC_ADMIN_UNREACHABLE', 'the admin API is switched off (admin.enabled: false)');
-  return new AdminClient(admin);
+  return new AdminClient(given === undefined ? admin : { ...admin, token: given });
+}
+
+function accessOf(url: string, token: string | undefined): AdminAccess {
+  const at = parseAdminUrl(url);
+  if (at === undefined)
+    throw new UsageError(`"${url}" is no address of an admin API, such as http://127.0.0.1:8090`);
+  return { ...at, ...(token === undefined ? {} : { token }) };
+}
+
+function tokenOf(file: string): string {
+  try {
+    return readFileSync(file, 'utf8').trim();
+  } catch (error) {
+    const reason = types.isNativeError(error) ? error.message : String(error);
+    throw new UsageError(`--token-file cannot be read: ${reason}`);
+  }
 }
 
 /** Runs an order; a refusal is shown with its reason and is exit code 1. */
@@ -43,3 +87,8 @@ export function columns(rows: readonly (readonly string[])[]): string {
 }
 
 export const OPERATOR_OPTIONS = `  -c, --config FILE  the configuration the instance runs with; default: dsbc.yaml`;
+
+/** The help of `adminOptions`. */
+export const ADMIN_OPTIONS = `${OPERATOR_OPTIONS}
+      --url URL      where its admin API is, instead: http://127.0.0.1:8090; or DSBC_ADMIN_URL in the environment
+      --token-file FILE  the token, instead of admin.token; with --url also DSBC_ADMIN_TOKEN in the environment`;

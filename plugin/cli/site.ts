@@ -1,8 +1,8 @@
 import { userInfo } from 'node:os';
 import type { GroupView, ReloadView, SiteView } from '../admin/views';
 import { UsageError, type Command } from './command';
-import { carryOut, clientFor, columns, OPERATOR_OPTIONS } from './operator';
-import { configOption, parseOptions } from './options';
+import { ADMIN_OPTIONS, adminOptions, carryOut, clientFor, columns } from './operator';
+import { parseOptions } from './options';
 
 const STATES = ['maintenance', 'active', 'drain'] as const;
 
@@ -20,7 +20,7 @@ The decision is kept in the registry: every instance follows within 2 seconds, a
 and reloads. It is refused if no active site of the system would be left.
 
 Options:
-${OPERATOR_OPTIONS}
+${ADMIN_OPTIONS}
       --node URI     only this node of the site
       --why TEXT     shown to whoever looks
       --force        also if it leaves the system without an active site
@@ -33,7 +33,7 @@ Examples:
     const { values, positionals } = parseOptions(
       argv,
       {
-        ...configOption,
+        ...adminOptions,
         node: { type: 'string' },
         why: { type: 'string', default: '' },
         force: { type: 'boolean' },
@@ -44,7 +44,7 @@ Examples:
     const [action = '', place] = positionals;
     if (action === 'list') {
       return carryOut(io, async () => {
-        const { sites } = await (await clientFor(values)).get<{ sites: SiteView[] }>('/v1/sites');
+        const { sites } = await (await clientFor(values, io)).get<{ sites: SiteView[] }>('/v1/sites');
         io.out(`${columns(sites.map((site) => [`${site.system}/${site.site}`, site.state]))}\n`);
       });
     }
@@ -53,7 +53,7 @@ Examples:
     const path = sitePath(place);
     return carryOut(io, async () => {
       const site = await (
-        await clientFor(values)
+        await clientFor(values, io)
       ).put<SiteView>(`${path}/state`, {
         state,
         ...(values.node === undefined ? {} : { node: values.node }),
@@ -84,12 +84,12 @@ error changes nothing. Requests under way end under the old configuration; healt
 operators are kept. What only a restart applies is named.
 
 Options:
-${OPERATOR_OPTIONS}`,
+${ADMIN_OPTIONS}`,
 
   run(argv, io) {
-    const { values } = parseOptions(argv, configOption);
+    const { values } = parseOptions(argv, adminOptions);
     return carryOut(io, async () => {
-      const { needs_restart: restart } = await (await clientFor(values)).post<ReloadView>('/v1/reload');
+      const { needs_restart: restart } = await (await clientFor(values, io)).post<ReloadView>('/v1/reload');
       io.out(`Reloaded.${restart.length === 0 ? '' : ` Only a restart applies: ${restart.join(', ')}.`}\n`);
     });
   },
@@ -104,13 +104,13 @@ Hands the virtual IP of the group over, to the named instance or to the best one
 instance. Takes milliseconds; requests under way finish first. Refused if the other is not ready.
 
 Options:
-${OPERATOR_OPTIONS}`,
+${ADMIN_OPTIONS}`,
 
   run(argv, io) {
-    const { values, positionals } = parseOptions(argv, configOption, 0, 1);
+    const { values, positionals } = parseOptions(argv, adminOptions, 0, 1);
     const [to] = positionals;
     return carryOut(io, async () => {
-      const client = await clientFor(values);
+      const client = await clientFor(values, io);
       const group = await client.post<GroupView>('/v1/ha/handover', to === undefined ? {} : { to });
       io.out(`${group.instance} is ${group.state}\n`);
     });

@@ -2,8 +2,8 @@ import type { FlowsView, GroupView, SiteView, StatusView } from '../admin/views'
 import type { AdminClient } from './admin-client';
 import { Refused } from './admin-client';
 import { EXIT, type Command } from './command';
-import { carryOut, clientFor, columns, OPERATOR_OPTIONS } from './operator';
-import { configOption, parseOptions } from './options';
+import { ADMIN_OPTIONS, adminOptions, carryOut, clientFor, columns } from './operator';
+import { parseOptions } from './options';
 
 export const statusCommand: Command = {
   name: 'status',
@@ -14,14 +14,14 @@ Shows the running instance: whether it is ready, its SIP servers, every site wit
 traffic, the registry, whether the native addon runs and why, and the group.
 
 Options:
-${OPERATOR_OPTIONS}
+${ADMIN_OPTIONS}
       --json         print one JSON object
 
 Exit codes: 0 ready, 1 not ready, 5 it can't be reached.`,
 
   async run(argv, io) {
-    const { values } = parseOptions(argv, { ...configOption, json: { type: 'boolean' } });
-    const client = await clientFor(values);
+    const { values } = parseOptions(argv, { ...adminOptions, json: { type: 'boolean' } });
+    const client = await clientFor(values, io);
     const [status, { sites }, group] = await Promise.all([
       client.get<StatusView>('/v1/status'),
       client.get<{ sites: SiteView[] }>('/v1/sites'),
@@ -42,7 +42,7 @@ Lists registrations that went through the running instance: address of record, w
 left, and whether it is pinged.
 
 Options:
-${OPERATOR_OPTIONS}
+${ADMIN_OPTIONS}
       --search TEXT  only addresses of record that contain this
       --limit N      at most so many; default 100
       --json         print one JSON object
@@ -52,14 +52,14 @@ Example:
 
   run(argv, io) {
     const { values } = parseOptions(argv, {
-      ...configOption,
+      ...adminOptions,
       search: { type: 'string', default: '' },
       limit: { type: 'string', default: '100' },
       json: { type: 'boolean' },
     });
     return carryOut(io, async () => {
       const query = new URLSearchParams({ search: values.search, limit: values.limit });
-      const flows = await (await clientFor(values)).get<FlowsView>(`/v1/flows?${query.toString()}`);
+      const flows = await (await clientFor(values, io)).get<FlowsView>(`/v1/flows?${query.toString()}`);
       if (values.json === true) {
         io.out(`${JSON.stringify(flows)}\n`);
         return;

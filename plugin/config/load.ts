@@ -1,14 +1,16 @@
 import { readFile } from 'node:fs/promises';
 import { dirname, resolve } from 'node:path';
 import { types } from 'node:util';
-import type { z } from 'zod';
+import { parseDocument, stringify } from 'yaml';
+import { z } from 'zod';
 import { DsbcError } from '../errors';
 import { configInvalid, type ConfigResult } from './config';
 import type { Environment } from './environment';
 import { deepFreeze } from './freeze';
 import { problem, problemsOf } from './problems';
+import { admin } from './operation';
 import { configSchema } from './schema';
-import type { Config } from './types';
+import type { AdminConfig, Config } from './types';
 import { readYaml, type YamlSource } from './yaml-source';
 
 /**
@@ -33,13 +35,51 @@ export async function loadConfig(file: string, environment: Environment = proces
   throw configInvalid(result.problems);
 }
 
+/** The section `admin` of a file, and what is wrong with the rest of it. */
+export interface AdminSection {
+  readonly admin: AdminConfig;
+  /** Absent: the whole file is valid. */
+  readonly fault?: DsbcError;
+}
+
+/**
+ * Reads how to reach the admin API, for commands that talk to a running instance: where the file is being edited and
+ * not valid, its section `admin` is enough.
+ * @throws DsbcError as `loadConfig`, if that section is not valid either or the file is no YAML
+ */
+export async function loadAdmin(file: string, environment: Environment = process.env): Promise<AdminSection> {
+  try {
+    return { admin: (await loadConfig(file, environment)).admin };
+  } catch (fault) {
+    if (!(fault instanceof DsbcError) || fault.code !== 'DSBC_CONFIG_INVALID') throw fault;
+    const section = readAdmin(await readFile(file, 'utf8'), file, environment);
+    if (section === undefined) throw fault;
+    return { admin: section, fault };
+  }
+}
+
+/** The section alone: what the rest lacks (a variable that is not set, too) does not matter. */
+function readAdmin(text: string, file: string, environment: Environment): AdminConfig | undefined {
+  const document = parseDocument(text);
+  if (document.errors.length > 0) return undefined;
+  const whole: unknown = document.toJS();
+  if (typeof whole !== 'object' || whole === null) return undefined;
+  const section = stringify({ admin: 'admin' in whole ? whole.admin : {} });
+  const source = readYaml(section, file, environment);
+  if (source.problems.length > 0) return undefined;
+  const result = parseWithEnvironment(source, adminSection);
+  return result.success ? deepFreeze(resolvePaths(result.data, dirname(file)).admin) : undefined;
+}
+
+const adminSection = z.strictObject({ admin });
+
 /** The same for a text that was read already; faults are values. */
 export function readConfig(text: string, file: string, environment: Environment): ConfigResult {
   const source = readYaml(text, file, environment);
   if (source.problems.length > 0) return { ok: false, problems: source.problems };
   if (source.value === null || source.value === undefined)
     return { ok: false, problems: [problem([], 'a configuration', 'an empty file', source.origin)] };
-  const result = parseWithEnvironment(source);
+  const result = parseWithEnvironment(source, configSchema);
   if (!result.success)
     return { ok: false, problems: problemsOf(result.error.issues, source.value, source.origin) };
   return { ok: true, config: deepFreeze(resolvePaths(result.data, dirname(file))) };
@@ -49,15 +89,18 @@ export function readConfig(text: string, file: string, environment: Environment)
  * The environment holds only text. Where the schema wants a number, true or false, and the text came from the
  * environment, it is read as such and the whole is tried once more.
  */
-function parseWithEnvironment(source: YamlSource): z.ZodSafeParseResult<z.output<typeof configSchema>> {
-  const first = configSchema.safeParse(source.value);
+function parseWithEnvironment<Schema extends z.ZodType>(
+  source: YamlSource,
+  schema: Schema,
+): z.ZodSafeParseResult<z.output<Schema>> {
+  const first = schema.safeParse(source.value);
   if (first.success) return first;
   let converted = false;
   for (const issue of first.error.issues) {
     if (issue.code !== 'invalid_type' || !source.isFromEnvironment(issue.path)) continue;
     converted = convertAt(source.value, issue.path, issue.expected) || converted;
   }
-  return converted ? configSchema.safeParse(source.value) : first;
+  return converted ? schema.safeParse(source.value) : first;
 }
 
 function convertAt(root: unknown, path: readonly PropertyKey[], expected: string): boolean {

@@ -159,6 +159,67 @@ ${more}`,
     );
   });
 
+  it.each([
+    ['an unknown key', 'colour: red\n'],
+    ['a variable that is not set', 'mtu: ${DSBC_TEST_NOT_SET}\n'],
+    ['a section of the wrong kind', 'cache: 7\n'],
+  ])('works while the file is being edited and has %s', async (_, more) => {
+    await writeConfig(more);
+    for (const words of [
+      ['status'],
+      ['site', 'drain', 'source/a', '--force'],
+      ['site', 'list'],
+      ['flows'],
+      ['reload'],
+    ])
+      expect(await dsbc(...words)).toMatchObject({
+        code: 0,
+        err: `note: ${file} is not valid (dsbc check says why); what it says of the admin API is used\n`,
+      });
+  });
+
+  it('does not guess where the admin API is', async () => {
+    await writeConfig('admin: {}\n');
+    expect(await dsbc('status')).toMatchObject({
+      code: 3,
+      err: expect.stringContaining('admin a second time'),
+    });
+    await writeConfig('', 'short');
+    expect(await dsbc('status')).toMatchObject({ code: 3, err: expect.stringContaining('admin.token') });
+  });
+
+  it('needs no file where it is told the address and the token', async () => {
+    const url = `http://127.0.0.1:${server.port}`;
+    const token = join(dir, 'token');
+    await writeFile(token, `${TOKEN}\n`);
+    const run = async (...argv: string[]) => {
+      const io = new RecordedIo();
+      return { code: await main(argv, io), out: io.stdout, err: io.stderr };
+    };
+    expect(await run('status', '--url', url, '--token-file', token)).toMatchObject({ code: 0, err: '' });
+    expect(await run('status', '--url', url)).toMatchObject({ code: 5 });
+    process.env['DSBC_ADMIN_TOKEN'] = TOKEN;
+    try {
+      expect(await run('status', '--url', url)).toMatchObject({ code: 0 });
+      process.env['DSBC_ADMIN_URL'] = url;
+      expect(await run('site', 'list')).toMatchObject({ code: 0 });
+      expect(await run('site', 'list', '-c', join(dir, 'none.yaml'))).toMatchObject({ code: 3 });
+    } finally {
+      delete process.env['DSBC_ADMIN_TOKEN'];
+      delete process.env['DSBC_ADMIN_URL'];
+    }
+    expect(await run('status', '--url', 'ftp://x')).toMatchObject({
+      code: 2,
+      err: expect.stringContaining('no address of an admin API'),
+    });
+    expect(await run('status', '--url', url, '--token-file', join(dir, 'none'))).toMatchObject({
+      code: 2,
+      err: expect.stringContaining('--token-file cannot be read'),
+    });
+    await writeConfig('', 'another token of 16');
+    expect(await dsbc('reload', '--token-file', token)).toMatchObject({ code: 0 });
+  });
+
   it('exits 5 when the instance is away, is another program, or has another token', async () => {
     await writeConfig('', 'another token of 16');
     expect(await dsbc('status')).toMatchObject({
