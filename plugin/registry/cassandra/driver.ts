@@ -1,4 +1,5 @@
 import { Client, auth, policies, types } from 'cassandra-driver';
+import { withDeadline } from './deadline';
 import type { FilledOptions } from './options';
 
 /**
@@ -15,6 +16,34 @@ const PATIENT_READ_MS = 2000;
 
 /** The driver with time-outs for calls instead of its own, which are for batch jobs. */
 export function createDriver(options: FilledOptions, more: { keyspace?: string } = {}): Client {
+  const client = newClient(options, more);
+  client.on('hostRemove', abandon);
+  return client;
+}
+
+/**
+ * A node that is found again by its contact point gets a new Host in the driver (4.10), and the old one is forgotten with
+ * its pool, which goes on connecting for ever, past the end of the client. `shutdown` is not in the driver's types.
+ */
+function abandon(host: unknown): void {
+  (host as { shutdown(drain: boolean): Promise<void> }).shutdown(false).catch(() => undefined);
+}
+
+/**
+ * Makes the first connection of a client. Rejects with DeadlineExceeded after `ms`; a client that gets through later is
+ * closed then, since the driver's `shutdown` does nothing for one that is still connecting.
+ */
+export async function connectDriver(client: Client, ms: number): Promise<void> {
+  const connecting = client.connect();
+  try {
+    await withDeadline(connecting, ms);
+  } catch (error) {
+    void connecting.then(() => client.shutdown()).catch(() => undefined);
+    throw error;
+  }
+}
+
+function newClient(options: FilledOptions, more: { keyspace?: string }): Client {
   const { contactPoints, localDatacenter, username, password, tls } = options;
   const { ConstantSpeculativeExecutionPolicy } = policies.speculativeExecution;
   return new Client({

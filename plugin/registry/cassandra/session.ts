@@ -13,7 +13,7 @@ import type { MonotonicClock } from '../../telemetry/clock';
 import { silentLogger } from '../../telemetry/logger';
 import type { Logger } from '../../telemetry/logger';
 import { withDeadline } from './deadline';
-import { createDriver } from './driver';
+import { connectDriver, createDriver } from './driver';
 import { isOutage, unavailable } from './faults';
 import type { FilledOptions } from './options';
 
@@ -92,7 +92,7 @@ export class CassandraSession {
   }
 
   async #open(client: Client): Promise<void> {
-    await withDeadline(client.connect(), this.#options.connectTimeoutMs + CONNECT_GRACE_MS);
+    await connectDriver(client, this.#options.connectTimeoutMs + CONNECT_GRACE_MS);
     this.#connected = true;
   }
 
@@ -186,8 +186,11 @@ export class CassandraSession {
   close(): Promise<void> {
     this.#closing ??= (async () => {
       clearTimeout(this.#probe);
-      // The driver waits for nodes that may never answer.
-      await withDeadline(this.#client.shutdown(), this.#options.connectTimeoutMs).catch(() => undefined);
+      // The driver waits for nodes that may never answer, and closes nothing while it connects.
+      const closed = Promise.resolve(this.#connecting)
+        .catch(() => undefined)
+        .then(() => this.#client.shutdown());
+      await withDeadline(closed, this.#options.connectTimeoutMs).catch(() => undefined);
     })();
     return this.#closing;
   }
