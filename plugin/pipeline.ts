@@ -5,6 +5,7 @@ import { ask, type Registry } from './dispatch/ask';
 import { flowFact } from './dispatch/flows';
 import type { Lessons } from './dispatch/lessons';
 import { orderFor, type CarriedDecision, type OrderFacts, type OrderParts } from './dispatch/order';
+import { RegistryTrouble } from './dispatch/registry-trouble';
 import type { Relays } from './dispatch/relays';
 import { logFields, newRecord, noteDecision, type RequestRecord } from './dispatch/request-record';
 import type { HookAnswer, HookContext, HookPlan, Hooks } from './hooks';
@@ -95,9 +96,11 @@ export class Pipeline {
   readonly #parts: PipelineParts;
   readonly #turns = new Map<string, number>();
   readonly #rules: RuleLimits;
+  readonly #trouble: RegistryTrouble;
 
   constructor(parts: PipelineParts) {
     this.#parts = parts;
+    this.#trouble = new RegistryTrouble(parts.log, parts.now);
     this.#rules = new RuleLimits(parts.now);
   }
 
@@ -166,7 +169,7 @@ export class Pipeline {
   /** From the message to what is to happen with it, hooks on the way. */
   async #decided(call: Call): Promise<Way> {
     const { request, settings } = call;
-    const { hooks, registry, log } = this.#parts;
+    const { hooks, registry } = this.#parts;
     const { message } = request;
 
     const fault = checkRequest(message, request.source.transport === 'udp' ? 'datagram' : 'stream');
@@ -186,9 +189,9 @@ export class Pipeline {
 
     const question = await this.#beforeLookup(call, enquiry);
     if (question instanceof Answered) return question;
-    const answers = await ask(registry, question.keys, (key, error) => {
-      log.warn({ id: call.record.id, key, err: error }, 'the registry cannot be asked');
-    });
+    const answers = await ask(registry, question.keys, (key, error) =>
+      this.#trouble.note(call.record.id, key, error),
+    );
 
     const known = await this.#beforeRoute(call, question, answers);
     if (known instanceof Answered) return known;

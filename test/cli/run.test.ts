@@ -1,10 +1,8 @@
-import { spawn, type ChildProcessWithoutNullStreams } from 'node:child_process';
 import { createSocket } from 'node:dgram';
 import { mkdtemp, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
-import { join, resolve } from 'node:path';
-
-const root = resolve(__dirname, '../..');
+import { join } from 'node:path';
+import { DsbcProcess } from '../fixtures/dsbc-process';
 
 const freePort = (): Promise<number> =>
   new Promise((done) => {
@@ -15,60 +13,10 @@ const freePort = (): Promise<number> =>
     });
   });
 
-/** `dsbc run` as a process of its own, from the sources. */
-class Program {
-  stdout = '';
-  stderr = '';
-  readonly ended: Promise<number | null>;
-  readonly #child: ChildProcessWithoutNullStreams;
-
-  constructor(file: string, environment: Record<string, string> = {}) {
-    this.#child = spawn(
-      process.execPath,
-      [
-        '--require',
-        './test/fixtures/typescript.cjs',
-        '--require',
-        './test/fixtures/cli.cjs',
-        '-e',
-        '0',
-        'run',
-        '-c',
-        file,
-      ],
-      { cwd: root, env: { ...process.env, ...environment } },
-    );
-    this.#child.stdout.on('data', (chunk: Buffer) => (this.stdout += chunk.toString()));
-    this.#child.stderr.on('data', (chunk: Buffer) => (this.stderr += chunk.toString()));
-    this.ended = new Promise((done) => this.#child.once('exit', done));
-  }
-
-  get lines(): Record<string, unknown>[] {
-    return this.stdout
-      .split('\n')
-      .filter((line) => line.startsWith('{') && line.endsWith('}'))
-      .map((line) => JSON.parse(line) as Record<string, unknown>);
-  }
-
-  async line(msg: string, count = 1): Promise<Record<string, unknown>> {
-    const end = Date.now() + 15_000;
-    for (;;) {
-      const found = this.lines.filter((line) => line['msg'] === msg)[count - 1];
-      if (found !== undefined) return found;
-      if (Date.now() > end) throw new Error(`no line "${msg}"\n${this.stdout}\n${this.stderr}`);
-      await new Promise((r) => setTimeout(r, 25));
-    }
-  }
-
-  signal(name: NodeJS.Signals): void {
-    this.#child.kill(name);
-  }
-}
-
 describe('dsbc run', () => {
   let dir: string;
   let port: number;
-  const programs: Program[] = [];
+  const programs: DsbcProcess[] = [];
   const write = async (more = ''): Promise<string> => {
     const file = join(dir, 'dsbc.yaml');
     await writeFile(
@@ -84,8 +32,8 @@ ${more}`,
     );
     return file;
   };
-  const run = (file: string, environment?: Record<string, string>): Program => {
-    const program = new Program(file, environment);
+  const run = (file: string, environment?: Record<string, string>): DsbcProcess => {
+    const program = new DsbcProcess(['run', '-c', file], environment);
     programs.push(program);
     return program;
   };

@@ -21,9 +21,13 @@ export function createDriver(options: FilledOptions, more: { keyspace?: string }
   return client;
 }
 
+/** For so long after its end a client may still get through somewhere, in ms. */
+const SWEEP_MS = 60_000;
+
 /**
- * A node that is found again by its contact point gets a new Host in the driver (4.10), and the old one is forgotten with
- * its pool, which goes on connecting for ever, past the end of the client. `shutdown` is not in the driver's types.
+ * Ends the pool of a node. A node that is found again by its contact point gets a new Host in the driver (4.10), and the
+ * old one is forgotten with its pool, which goes on connecting for ever, past the end of the client. `shutdown` is not
+ * in the driver's types.
  */
 function abandon(host: unknown): void {
   (host as { shutdown(drain: boolean): Promise<void> }).shutdown(false).catch(() => undefined);
@@ -38,9 +42,25 @@ export async function connectDriver(client: Client, ms: number): Promise<void> {
   try {
     await withDeadline(connecting, ms);
   } catch (error) {
-    void connecting.then(() => client.shutdown()).catch(() => undefined);
+    void connecting.then(() => closeDriver(client)).catch(() => undefined);
     throw error;
   }
+}
+
+/**
+ * Ends a client. One whose control connection was being made anew finishes that in spite of `shutdown` and opens pools
+ * again: those are looked for for a while.
+ */
+export async function closeDriver(client: Client): Promise<void> {
+  const until = performance.now() + SWEEP_MS;
+  const sweep = setInterval(() => {
+    // Missing in a client that never connected, whatever the types say.
+    const hosts = client.hosts as Client['hosts'] | undefined;
+    for (const host of hosts?.values() ?? []) abandon(host);
+    if (performance.now() > until) clearInterval(sweep);
+  }, 1000);
+  sweep.unref();
+  await client.shutdown();
 }
 
 function newClient(options: FilledOptions, more: { keyspace?: string }): Client {

@@ -13,7 +13,7 @@ import type { MonotonicClock } from '../../telemetry/clock';
 import { silentLogger } from '../../telemetry/logger';
 import type { Logger } from '../../telemetry/logger';
 import { withDeadline } from './deadline';
-import { connectDriver, createDriver } from './driver';
+import { closeDriver, connectDriver, createDriver } from './driver';
 import { isOutage, unavailable } from './faults';
 import type { FilledOptions } from './options';
 
@@ -172,14 +172,14 @@ export class CassandraSession {
       await this.#open(fresh);
     } catch (error) {
       this.#log.debug({ err: error }, 'Cassandra cannot be reached by its contact points');
-      void fresh.shutdown().catch(() => undefined);
+      void closeDriver(fresh).catch(() => undefined);
       return;
     }
     const old = this.#client;
     this.#client = fresh;
     this.#unreachableSince = undefined;
-    void old.shutdown().catch(() => undefined);
-    if (this.#closing !== undefined) await fresh.shutdown();
+    void closeDriver(old).catch(() => undefined);
+    if (this.#closing !== undefined) await closeDriver(fresh);
   }
 
   /** Idempotent. */
@@ -189,7 +189,7 @@ export class CassandraSession {
       // The driver waits for nodes that may never answer, and closes nothing while it connects.
       const closed = Promise.resolve(this.#connecting)
         .catch(() => undefined)
-        .then(() => this.#client.shutdown());
+        .then(() => closeDriver(this.#client));
       await withDeadline(closed, this.#options.connectTimeoutMs).catch(() => undefined);
     })();
     return this.#closing;
