@@ -16,6 +16,7 @@ import { SeenKeys } from '../registry/transfer/seen-keys';
 import { EXIT, UsageError, type Io } from './command';
 import { configFile, configOption, parseOptions } from './options';
 import { ProgressBar } from './progress';
+import { RejectionReport } from './rejection-report';
 import { UnknownNames } from './unknown-names';
 
 export type WithRegistry = <T>(
@@ -122,7 +123,7 @@ class FileImport {
     const resume = restart || dryRun ? undefined : await this.#position(checkpoint);
     if (resume === undefined) await removeSeen(seenPath);
     const seen = replace ? new SeenKeys(seenPath) : undefined;
-    const rejections = createWriteStream(report, { flags: resume === undefined ? 'w' : 'a' });
+    const rejections = await RejectionReport.open(report, resume?.lines ?? 0);
     const bar = new ProgressBar(this.#io, this.#settings.size);
     let last: ImportPosition | undefined = resume;
     try {
@@ -135,13 +136,14 @@ class FileImport {
         ...(resume === undefined ? {} : { resume }),
         ...(seen === undefined ? {} : { replace: { seen, confirm: (count) => this.#confirm(count, bar) } }),
         onRow: (line, row) => this.#unknown.see(line, row),
-        onRejected: (line, reason, text) => rejections.write(`line ${line}: ${reason}: ${text}\n`),
+        onRejected: (line, reason, text) => rejections.add(line, reason, text),
         onProgress: (position) => {
           last = position;
           bar.show(position);
-          if (!dryRun) this.#save(checkpoint, position);
+          if (!dryRun) this.#save(checkpoint, position, rejections);
         },
       });
+      await rejections.flushed();
       await this.#end(checkpoint, result);
       bar.stop();
       return this.#say(result);
@@ -151,7 +153,7 @@ class FileImport {
       throw error;
     } finally {
       bar.stop();
-      await closed(rejections);
+      await rejections.close();
       await seen?.close();
       if (last === undefined || !this.#unfinished) await removeSeen(seenPath);
     }
@@ -171,11 +173,12 @@ class FileImport {
     return position;
   }
 
-  #save(checkpoint: Checkpoint, position: ImportPosition): void {
+  #save(checkpoint: Checkpoint, position: ImportPosition, rejections: RejectionReport): void {
     const now = performance.now();
     if (now - this.#saved < CHECKPOINT_MS) return;
     this.#saved = now;
     this.#saving = this.#saving
+      .then(() => rejections.flushed())
       .then(() => checkpoint.write(position))
       .catch((error: unknown) => this.#io.err(`the position cannot be saved: ${String(error)}\n`));
   }

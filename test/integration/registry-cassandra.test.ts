@@ -1,7 +1,8 @@
-import { appendFileSync, writeFileSync } from 'node:fs';
+import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { CassandraProgramLab } from '../fixtures/cassandra/program-lab';
 import type { ProgramInstance, SystemName } from '../fixtures/cassandra/program-lab';
+import { noteFigure } from '../fixtures/figures';
 import { describeWith } from '../fixtures/needs';
 import { percentile } from '../fixtures/sip-traffic';
 import type { TrafficRequest } from '../fixtures/sip-traffic';
@@ -23,11 +24,6 @@ const SETTLED_MS = 2500;
 
 const moving = (n: number) => `1${String(n % CUSTOMERS_ACCOUNTS).padStart(3, '0')}`;
 const steady = (n: number) => `2${String(n % FREE_ACCOUNTS).padStart(3, '0')}`;
-const say = (what: string, value: unknown) => {
-  const file = process.env['DSBC_TEST_FIGURES'];
-  if (file !== undefined) appendFileSync(file, `${what}: ${JSON.stringify(value)}\n`);
-};
-
 describeWith(['cassandra'], 'two instances on one Cassandra', () => {
   let lab: CassandraProgramLab;
   let one: ProgramInstance;
@@ -144,7 +140,7 @@ describeWith(['cassandra'], 'two instances on one Cassandra', () => {
       await pause(2500);
     }
     const requests = await end();
-    say(
+    noteFigure(
       'customer moved, ms until the other instance follows',
       moves.map(({ seen }) => seen),
     );
@@ -195,25 +191,25 @@ describeWith(['cassandra'], 'two instances on one Cassandra', () => {
     const calls = other.traffic.sent.slice(from).filter(({ user }) => /^[uv]/.test(user));
     const lateCalls = calls.filter(({ sentAt }) => sentAt > settled);
     const unknown = one.traffic.sent.filter(({ user }) => user.startsWith('w'));
-    say('frozen: p99 of known, then of distinct users, ms', [
+    noteFigure('frozen: p99 of known, then of distinct users, ms', [
       percentile(later, 0.99),
       percentile(lateCalls, 0.99),
     ]);
-    say('frozen: slowest call, ms', percentile(calls, 1));
-    say('frozen: memory MB', memory);
-    say('frozen: recovery ms', times);
+    noteFigure('frozen: slowest call, ms', percentile(calls, 1));
+    noteFigure('frozen: memory MB', memory);
+    noteFigure('frozen: recovery ms', times);
     expect(calls.length).toBeGreaterThanOrEqual(CALLS);
     expect(tally(calls)).toEqual({ '503 Retry-After': calls.length });
     expect(tally(unknown)).toEqual({ '200': unknown.length });
     expect(new Set([...lab.systemsOf(unknown).values()].flat())).toEqual(new Set(['third']));
     expectServed(known);
     const before = known.filter(({ sentAt }) => sentAt < frozen - 1000);
-    say('frozen: p99 before, ms', percentile(before, 0.99));
+    noteFigure('frozen: p99 before, ms', percentile(before, 0.99));
     expect(percentile(later, 0.99)).toBeLessThan(allowedMs(before));
     expect(percentile(lateCalls, 0.99)).toBeLessThan(allowedMs(before));
     // Flat once the burst is over.
     expect(memory.at(-1)! - memory[1]!).toBeLessThan(40);
-    for (const { process } of lab.instances) expect(process.alive).toBe(true);
+    for (const { process } of lab.instances) expect(process.isAlive()).toBe(true);
   }, 120_000);
 
   it('H36: killed, then back under another address of its name, then at another contact point', async () => {
@@ -239,8 +235,8 @@ describeWith(['cassandra'], 'two instances on one Cassandra', () => {
       // Starting Cassandra takes this machine's processors: then it counts only that all are served.
       const later = known.filter(({ sentAt }) => sentAt > killed + SETTLED_MS && sentAt < returning);
       const p99 = percentile(later, 0.99);
-      say(`killed, back at ${host}: recovery ms`, times);
-      say(`killed, back at ${host}: known p99 ms`, p99);
+      noteFigure(`killed, back at ${host}: recovery ms`, times);
+      noteFigure(`killed, back at ${host}: known p99 ms`, p99);
       expectServed(known);
       expect(p99).toBeLessThan(allowedMs(known.filter(({ sentAt }) => sentAt < killed - 1000)));
     }
@@ -280,6 +276,6 @@ describeWith(['cassandra'], 'two instances on one Cassandra', () => {
     expect(await systemOf(late, steady(0))).toBe('third');
     await lab.startElsewhere('127.0.0.1', lab.server.port);
     lab.moveTo('127.0.0.1');
-    say('started without Cassandra: recovery ms', await recovery(late, 15_000));
+    noteFigure('started without Cassandra: recovery ms', await recovery(late, 15_000));
   }, 120_000);
 });
