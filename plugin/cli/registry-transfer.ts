@@ -26,6 +26,8 @@ export type WithRegistry = <T>(
 
 /** How often the position of an import is written to disk, in ms. */
 const CHECKPOINT_MS = 1000;
+/** How long a write is repeated while the registry is away, in ms; then the import ends and may be started again. */
+const PATIENCE_MS = 60_000;
 
 function formatOf(text: string | undefined, file: string): TransferFormat {
   const format = TRANSFER_FORMATS.find((each) => each === text);
@@ -133,6 +135,7 @@ class FileImport {
         store: this.#registry,
         dryRun,
         signal: this.#io.signal,
+        patience: { ms: PATIENCE_MS, onWait: (error) => this.#tellWait(error) },
         ...(resume === undefined ? {} : { resume }),
         ...(seen === undefined ? {} : { replace: { seen, confirm: (count) => this.#confirm(count, bar) } }),
         onRow: (line, row) => this.#unknown.see(line, row),
@@ -160,6 +163,12 @@ class FileImport {
   }
 
   #unfinished = true;
+  #toldOfWaiting = false;
+
+  #tellWait(error: Error): void {
+    if (!this.#toldOfWaiting) this.#io.err(`waiting for the registry: ${error.message}\n`);
+    this.#toldOfWaiting = true;
+  }
 
   async #position(checkpoint: Checkpoint): Promise<ImportPosition | undefined> {
     const position = await checkpoint.read();

@@ -31,22 +31,29 @@ export function unavailable(
   if (error instanceof DsbcError) return error;
   const { contactPoints, keyspace } = options;
   const details = { contactPoints, keyspace };
-  const said = error instanceof Error ? error.message : String(error);
+  const nodes = innerErrors(error);
+  const said = nodes === undefined ? textOf(error) : perNode(nodes);
   if (MISSING.test(said)) {
     const text = `the registry's tables are not in Cassandra (${said}): run "dsbc registry init" once`;
     return new DsbcError('DSBC_REGISTRY_UNAVAILABLE', text, { cause: error, details });
   }
   return new DsbcError('DSBC_REGISTRY_UNAVAILABLE', `Cassandra cannot be asked now: ${said}`, {
     cause: error,
-    details: { ...details, nodes: innerErrors(error) },
+    details: { ...details, nodes },
   });
 }
 
-/** What each node said, when all failed. */
+const textOf = (error: unknown): string => (error instanceof Error ? error.message : String(error)).trim();
+
+/** What each node said, when all failed; the driver's own text has the first one's as an object of many lines. */
 function innerErrors(error: unknown): Record<string, string> | undefined {
   if (!(error instanceof errors.NoHostAvailableError)) return undefined;
-  const inner = error.innerErrors as Record<string, Error | string>;
-  return Object.fromEntries(
-    Object.entries(inner).map(([node, cause]) => [node, typeof cause === 'string' ? cause : cause.message]),
-  );
+  const inner = error.innerErrors as Record<string, unknown> | undefined;
+  const nodes = Object.entries(inner ?? {}).map(([node, cause]) => [node, textOf(cause)] as const);
+  return nodes.length === 0 ? undefined : Object.fromEntries(nodes);
 }
+
+const perNode = (nodes: Record<string, string>): string =>
+  Object.entries(nodes)
+    .map(([node, text]) => (text.includes(node) ? text : `${node}: ${text}`))
+    .join('; ');

@@ -1,3 +1,4 @@
+import { DsbcError } from '../../errors';
 import type { RegistryEntry } from '../registry';
 import type { ImportOptions, ImportPosition } from './import';
 import type { Line } from './lines';
@@ -15,6 +16,9 @@ interface Batch {
   offset: number;
   done: boolean;
 }
+
+/** Pause before a write is repeated. */
+const RETRY_MS = 1000;
 
 export const seenKey = (kind: string, value: string): string => `${kind}:${value}`;
 
@@ -121,8 +125,26 @@ export class ImportWriter {
     const { store, dryRun, replace } = this.#options;
     await replace?.seen.add([...batch.keys]);
     if (dryRun === true) return;
-    for (const { customer } of batch.customers) await store.putCustomer(customer);
-    if (batch.entries.size > 0) await store.putAll([...batch.entries.values()]);
+    for (const { customer } of batch.customers) await this.#patiently(() => store.putCustomer(customer));
+    const entries = [...batch.entries.values()];
+    if (entries.length > 0) await this.#patiently(() => store.putAll(entries));
+  }
+
+  /** A write may be repeated: it says what is to be there. */
+  async #patiently(write: () => Promise<void>): Promise<void> {
+    const { patience, signal } = this.#options;
+    for (const begun = performance.now(); ;) {
+      try {
+        await write();
+        return;
+      } catch (error) {
+        const isAway = error instanceof DsbcError && error.code === 'DSBC_REGISTRY_UNAVAILABLE';
+        if (!isAway || patience === undefined || signal?.aborted === true) throw error;
+        if (performance.now() - begun > patience.ms) throw error;
+        patience.onWait(error);
+        await new Promise((resolve) => setTimeout(resolve, RETRY_MS));
+      }
+    }
   }
 
   #advance(): void {

@@ -54,6 +54,11 @@ export interface ImportOptions {
   readonly replace?: { readonly seen: SeenKeys; readonly confirm: (count: number) => Promise<boolean> };
   /** Rows per write. Default 500. */
   readonly batchSize?: number;
+  /**
+   * For so many ms a write is repeated while the registry can't take it (DSBC_REGISTRY_UNAVAILABLE); `onWait` hears why.
+   * Default: not at all.
+   */
+  readonly patience?: { readonly ms: number; readonly onWait: (error: Error) => void };
   /** Writes under way at once. Default 4. */
   readonly concurrency?: number;
   readonly signal?: AbortSignal;

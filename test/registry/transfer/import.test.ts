@@ -2,6 +2,7 @@ import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import fc from 'fast-check';
+import { DsbcError } from '../../../plugin/errors';
 import { createMemoryRegistry } from '../../../plugin/registry/memory';
 import type { Registry, RegistryEntry } from '../../../plugin/registry/registry';
 import { splitCsvLine, csvField } from '../../../plugin/registry/transfer/csv';
@@ -165,6 +166,27 @@ describe('an import', () => {
     const result = await bring(csv(2000), store, { resume: position! });
     expect(result).toMatchObject({ lines: 2001, written: 2000 });
     expect(await all(store.entries())).toHaveLength(2000);
+  });
+
+  it('waits for a registry that is away for a moment, if told to, and gives up after its patience', async () => {
+    let failures = 3;
+    const away: Registry = Object.create(store, {
+      putAll: {
+        value: (entries: readonly RegistryEntry[]) =>
+          (failures -= 1) >= 0
+            ? Promise.reject(new DsbcError('DSBC_REGISTRY_UNAVAILABLE', 'away'))
+            : store.putAll(entries),
+      },
+    }) as Registry;
+    const waits: string[] = [];
+    const onWait = (error: Error) => void waits.push(error.message);
+    const patience = { ms: 10_000, onWait };
+    expect(await bring(csv(20), away, { batchSize: 10, patience })).toMatchObject({ lines: 21, written: 20 });
+    expect(waits).toEqual(['away', 'away', 'away']);
+    expect(await all(store.entries())).toHaveLength(20);
+    failures = Infinity;
+    const little = { ms: 500, onWait };
+    await expect(bring(csv(20), away, { batchSize: 10, patience: little })).rejects.toThrow('away');
   });
 
   it('writes nothing on a dry run, but counts and reports', async () => {

@@ -1,0 +1,128 @@
+import { randomUUID } from 'node:crypto';
+import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { createLookupCache } from '../../../plugin/registry/cache';
+import type { LookupCache } from '../../../plugin/registry/cache';
+import { initialiseCassandra } from '../../../plugin/registry/cassandra/initialise';
+import type { CassandraOptions } from '../../../plugin/registry/cassandra/options';
+import { openCassandraRegistry } from '../../../plugin/registry/cassandra/registry';
+import type { CassandraRegistry } from '../../../plugin/registry/cassandra/registry';
+import type { RegistryKey } from '../../../plugin/registry/registry';
+import { dropKeyspace } from '../../fixtures/cassandra/keyspace';
+import { sharedCassandra } from '../../fixtures/cassandra/shared';
+import { DsbcProcess } from '../../fixtures/dsbc-process';
+import { describeWith } from '../../fixtures/needs';
+import { TcpGate } from '../../fixtures/tcp-gate';
+
+const key = (value: string): RegistryKey => ({ kind: 'account', value });
+const pause = (ms: number) => new Promise((resolve) => setTimeout(resolve, ms));
+
+describeWith(['cassandra'], 'instances on one Cassandra', () => {
+  const keyspace = `t${randomUUID().replaceAll('-', '')}`;
+  const folder = mkdtempSync(join(tmpdir(), 'dsbc-coherence-'));
+  const opened: CassandraRegistry[] = [];
+  let contactPoint: string;
+  let options: CassandraOptions;
+
+  /** A registry with a cache that keeps for an hour what no change drops. */
+  async function instance(more: Partial<CassandraOptions> = {}) {
+    const registry = await openCassandraRegistry({ ...options, ...more }, { mustConnect: true });
+    opened.push(registry);
+    const cache = createLookupCache({ load: registry, options: { ttlMs: 3_600_000 } });
+    registry.onChange((change) => cache.invalidate(change));
+    return { registry, cache };
+  }
+
+  async function within(ms: number, met: () => Promise<boolean>): Promise<void> {
+    for (const end = performance.now() + ms; !(await met()); await pause(20)) {
+      if (performance.now() > end) throw new Error(`not within ${ms} ms`);
+    }
+  }
+
+  const systemIn = async (cache: LookupCache, value: string): Promise<string | undefined> =>
+    (await cache.lookup(key(value)).catch(() => null))?.system;
+
+  beforeAll(async () => {
+    contactPoint = await sharedCassandra();
+    options = {
+      contactPoints: [contactPoint],
+      localDatacenter: 'datacenter1',
+      replication: { datacenter1: 1 },
+      keyspace,
+      readTimeoutMs: 5000,
+      deadlineMs: 5000,
+    };
+    await initialiseCassandra(options);
+  }, 240_000);
+  afterAll(async () => {
+    for (const registry of opened) await registry.close();
+    await dropKeyspace(contactPoint, keyspace);
+    rmSync(folder, { recursive: true });
+  }, 30_000);
+
+  it('that were cut off for a while hear of everything that changed meanwhile', async () => {
+    const [host = '', port] = contactPoint.split(':');
+    const gate = await TcpGate.to(host, Number(port));
+    const cut = await instance({
+      contactPoints: [`127.0.0.1:${gate.port}`],
+      readTimeoutMs: 500,
+      deadlineMs: 800,
+      writeDeadlineMs: 1000,
+    });
+    const { registry } = await instance();
+    const values = Array.from({ length: 1200 }, (_, n) => `c${n}`);
+    const entries = (system: string) => values.map((value) => ({ ...key(value), system }));
+    await registry.putAll(entries('source'));
+    await registry.putCustomer({ id: 'acme', source: 'source', target: 'target', exported: false });
+    await registry.put({ ...key('1001'), system: 'source', customer: 'acme' });
+    await pause(2500);
+    for (const value of [...values, '1001']) expect(await systemIn(cut.cache, value)).toBe('source');
+    gate.shut();
+    await pause(300);
+    await registry.putAll(entries('target'));
+    await registry.putCustomer({ id: 'acme', source: 'source', target: 'target', exported: true });
+    await pause(7000);
+    // It lives on what it knows.
+    for (const value of [...values, '1001']) expect(await systemIn(cut.cache, value)).toBe('source');
+    gate.reopen();
+    await within(15_000, async () => (await systemIn(cut.cache, '1001')) === 'target');
+    await within(5000, async () => {
+      const systems = await Promise.all(values.map((value) => systemIn(cut.cache, value)));
+      return systems.every((system) => system === 'target');
+    });
+    await cut.registry.close();
+    await gate.close();
+  }, 60_000);
+
+  it.each([
+    ['ahead', 30_000],
+    ['behind', -30_000],
+  ])(
+    'hear within 2 s what one does whose clock is 30 s %s, and its writes hide no later ones',
+    async (_, ms) => {
+      const { registry, cache } = await instance();
+      const value = `skew${ms}`;
+      await registry.put({ ...key(value), system: 'source' });
+      expect(await systemIn(cache, value)).toBe('source');
+      const config = join(folder, 'dsbc.yaml');
+      writeFileSync(
+        config,
+        `domains: [example.com]
+sip_servers: [{ name: main, server: embedded, entry: { address: 127.0.0.1, port: 5060 } }]
+systems: { source: { sites: { main: { nodes: [{ uri: 'sip:127.0.0.2:5060' }] } } } }
+registry: { driver: cassandra, contact_points: ['${contactPoint}'], local_datacenter: datacenter1, keyspace: ${keyspace} }
+`,
+      );
+      const words = ['registry', 'put', value, '--kind', 'account', '--system', 'target', '-c', config];
+      const environment = { DSBC_TEST_CLOCK_AHEAD_MS: String(ms) };
+      const other = new DsbcProcess(words, environment, ['./test/fixtures/skewed-clock.cjs']);
+      expect(await other.ended).toBe(0);
+      await within(2000, async () => (await systemIn(cache, value)) === 'target');
+      await registry.put({ ...key(value), system: 'third' });
+      expect(await systemIn(cache, value)).toBe('third');
+      expect((await registry.get(key(value)))?.system).toBe('third');
+    },
+    60_000,
+  );
+});
