@@ -144,7 +144,8 @@ describe(`call flows on the ${sipServerKind} SIP server`, () => {
   };
   const itRuns = (row: CallFlow, work: () => Promise<void>): void => {
     if (namesWork || !leavesForName(row)) it(nameOf(row), work);
-    else it.skip(`${nameOf(row)} [not run: only root can give drachtio-server names to look up]`, work);
+    else
+      it.skip(`${nameOf(row)} [skipped, because only root can give drachtio-server names to look up]`, work);
   };
 
   const labOf = (options = {}): void => {
