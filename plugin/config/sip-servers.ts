@@ -27,6 +27,11 @@ const control = z
     secret: secret(1).describe('Shared secret of drachtio.conf.xml.'),
     tls: z.boolean().default(false).describe('Control connection over TLS; a reconnect stays TLS.'),
     ca_file: z.string().min(1).optional().describe('PEM file with the CA of the control connection.'),
+    capture_port: port
+      .optional()
+      .describe(
+        'UDP port on 127.0.0.1 where this server sends copies of its SIP messages (`--homer 127.0.0.1:PORT --homer-id 1`): from them the DSBC learns of a CANCEL that drachtio-server tells nobody.',
+      ),
     request_timeout_ms: milliseconds(100, 60_000)
       .default(5000)
       .describe('A command without an answer for so long has failed.'),

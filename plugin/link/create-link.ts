@@ -37,6 +37,8 @@ export interface LinkConfig {
   readonly tls?: ConnectionOptions;
   /** Differences from `DEFAULT_LINK_TIMES`. */
   readonly times?: Partial<LinkTimes>;
+  /** Loopback port for copies of the server's SIP messages (HEP version 3); default: none are heard. */
+  readonly capturePort?: number;
   /** Verbs to ask the server for; default `DISPATCHED_METHODS`. */
   readonly methods?: readonly string[];
 }
@@ -65,6 +67,7 @@ export function createLink(config: LinkConfig, dependencies: LinkDependencies = 
   onWire(agent, (wire) => {
     link.attach(wire);
   });
+  if (config.capturePort !== undefined) link.capture(config.capturePort);
   for (const method of config.methods ?? DISPATCHED_METHODS) agent.route(method);
   srf.connect({
     host: config.host,

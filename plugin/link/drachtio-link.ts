@@ -4,6 +4,7 @@ import { parseMessage } from '../message/parse';
 import type { MonotonicClock } from '../telemetry/clock';
 import type { Logger } from '../telemetry/logger';
 import { readCapabilities } from './capabilities';
+import { CancelCapture, type CapturedCancel } from './capture';
 import { ClientOpening } from './client-opening';
 import { CommandChannel } from './command-channel';
 import {
@@ -43,6 +44,10 @@ import { WireGuard } from './wire-guard';
 const SWEEP_INTERVAL_MS = 5000;
 /** How often it is said that the server still refuses the secret. */
 const REFUSED_INTERVAL_MS = 60_000;
+/** Within this a CANCEL is told in the usual way, or what it was for has ended. */
+const CANCEL_GRACE_MS = 200;
+/** So long after the command a request is proxied for sure, and the server deals with its CANCEL. */
+const PROXY_SETTLED_MS = 250;
 
 /** The link of one drachtio-srf agent, over whatever connection it has at the moment. */
 export class DrachtioLink implements DialogLink {
@@ -60,6 +65,8 @@ export class DrachtioLink implements DialogLink {
   readonly requests: ServerRequests;
   private readonly sweepTimer: NodeJS.Timeout;
   private refusedAt = -Infinity;
+  private captured: CancelCapture | undefined;
+  private readonly graces = new Set<NodeJS.Timeout>();
 
   constructor(
     readonly name: string,
@@ -194,6 +201,15 @@ export class DrachtioLink implements DialogLink {
     return leg;
   }
 
+  /**
+   * Listens for copies of the server's SIP messages on a loopback port, to learn of CANCELs that it tells nobody: those
+   * that come between its reading of a `proxy` command and its doing it.
+   */
+  capture(port: number): void {
+    this.captured?.close();
+    this.captured = new CancelCapture(port, (cancel) => this.onCaptured(cancel), this.log);
+  }
+
   onRequest(handler: (request: InboundRequest) => void | Promise<void>): void {
     this.handler = handler;
   }
@@ -209,6 +225,9 @@ export class DrachtioLink implements DialogLink {
   async close(): Promise<void> {
     if (this.state === 'closed') return;
     clearInterval(this.sweepTimer);
+    this.captured?.close();
+    for (const timer of this.graces) clearTimeout(timer);
+    this.graces.clear();
     const socket = this.socket;
     this.channel.guard?.close();
     this.setState('closed');
@@ -372,6 +391,23 @@ export class DrachtioLink implements DialogLink {
     if (!request.proxied) this.inbound.remove(request);
     request.failed = true;
     request.leg?.forget();
+    this.tellCancelled(request);
+  }
+
+  private onCaptured({ callId, branch }: CapturedCancel): void {
+    const request = this.inbound.invite(branch);
+    if (request === undefined || request.cancelled || request.message.callId !== callId) return;
+    if (request.proxied && this.now() - request.proxiedAt > PROXY_SETTLED_MS) return;
+    const timer = setTimeout(() => {
+      this.graces.delete(timer);
+      if (request.cancelled || this.inbound.invite(branch) !== request) return;
+      this.log.info({ callId }, 'a CANCEL that the SIP server has told nobody');
+      this.tellCancelled(request);
+    }, CANCEL_GRACE_MS);
+    this.graces.add(timer);
+  }
+
+  private tellCancelled(request: Inbound): void {
     for (const fault of request.cancel()) {
       this.log.error({ err: fault, callId: request.message.callId }, 'a CANCEL listener failed');
     }

@@ -12,6 +12,8 @@ export class Inbound implements InboundRequest {
   inProgress = false;
   /** Handed to `proxy`, whose outcome is still to come. */
   proxied = false;
+  /** When that was, on the link's clock. */
+  proxiedAt = 0;
   pass?: () => void;
   /** The library's objects for the same request, where they exist. */
   library?: { readonly req: LibraryRequest; readonly res: LibraryResponse };
@@ -76,6 +78,7 @@ const IN_PROGRESS_MS = 15 * 60_000;
 /** The requests the application has not finished, by the server's transaction id. */
 export class InboundTable {
   private readonly requests = new Map<string, Inbound>();
+  private readonly invites = new Map<string, Inbound>();
 
   get size(): number {
     return this.requests.size;
@@ -85,13 +88,22 @@ export class InboundTable {
     return this.requests.get(id);
   }
 
+  /** The INVITE with this branch in its top Via. */
+  invite(branch: string): Inbound | undefined {
+    return this.invites.get(branch);
+  }
+
   add(request: Inbound): void {
     this.requests.set(request.id, request);
+    const branch = branchOf(request);
+    if (branch !== undefined) this.invites.set(branch, request);
   }
 
   remove(request: Inbound): void {
     request.settled = true;
     this.requests.delete(request.id);
+    const branch = branchOf(request);
+    if (branch !== undefined && this.invites.get(branch) === request) this.invites.delete(branch);
   }
 
   /** The connection they came by is gone: nothing can be answered any more. */
@@ -114,3 +126,6 @@ export class InboundTable {
     return gone;
   }
 }
+
+const branchOf = ({ message }: Inbound): string | undefined =>
+  message.method === 'INVITE' ? message.via?.branch : undefined;

@@ -54,7 +54,7 @@ export class Carrier {
 
   /** Rejects with the system's error when the refuser's loopback socket can't be had. */
   static async open(dependencies: RelayDependencies): Promise<Carrier> {
-    const cancels = new CancelInjector(dependencies.log);
+    const cancels = new CancelInjector(dependencies.log, dependencies.now);
     const proxy = new ProxyRelay({ ...dependencies, cancels });
     return new Carrier(
       dependencies,

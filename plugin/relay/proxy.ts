@@ -115,6 +115,11 @@ export class ProxyRelay {
       this.tell(options, answer, target);
     };
     const statuses = limits.statuses ?? FAILOVER_STATUSES;
+    let ended = false;
+    if (isInvite && !byStatus) {
+      const since = startedAt;
+      request.onCancel(() => this.dependencies.cancels.inject(request, since, () => ended));
+    }
     const outcome = await link.proxy(request, {
       targets: targets.map(({ uri }) => ({ uri: destinationUri(uri, requestUri) })),
       recordRoute: options.onPath,
@@ -135,6 +140,7 @@ export class ProxyRelay {
       onAnswer,
       deadlineMs: options.deadlineMs ?? (isInvite ? INVITE_DEADLINE_MS : OTHER_DEADLINE_MS),
     });
+    ended = true;
     return resultOf(outcome, attempts);
   }
 
@@ -182,7 +188,7 @@ export class ProxyRelay {
     request.onCancel(() => {
       call.cancelled = true;
       // Too late to hold the command back: the server has forgotten the CANCEL by the time it proxies.
-      this.dependencies.cancels.inject(request, () => ended);
+      this.dependencies.cancels.inject(request, current.startedAt, () => ended);
     });
     const outcome = await request.link.proxy(request, {
       targets: [{ uri: destinationUri(target.uri, options.requestUri) }, { uri: self }],

@@ -109,6 +109,7 @@ export class SipServers {
       host: control.host,
       port: control.port,
       secret: control.secret,
+      ...(control.capture_port === undefined ? {} : { capturePort: control.capture_port }),
       ...(control.tls
         ? { tls: control.ca_file === undefined ? {} : { ca: readFileSync(control.ca_file) } }
         : {}),

@@ -73,7 +73,7 @@ const MOMENTS: readonly Moment[] = [
     name: 'between two attempts, after silence',
     calls: 80,
     from: 'at site',
-    after: (i) => 1980 + i / 2,
+    after: (i) => 1980 + ((i * 3) % 40),
     sites: [[], RING],
   },
   { name: 'while it rings', calls: 80, from: 'at site', after: (i) => 20 + i, sites: [RING, RING] },
@@ -107,7 +107,7 @@ describe(`CANCEL at every moment of an attempt (${sipServerKind})`, () => {
       const device = await lab.device();
       const all: DeviceTransaction[] = [];
       // In small groups: a burst would be lost in the sockets, and these raw phones do not repeat.
-      const groups = after(0) > 1000 ? 1 : Math.ceil(count / 10);
+      const groups = Math.ceil(count / (after(0) > 1000 ? 20 : 10));
       for (let group = 0; group < groups; group++) {
         const size = Math.ceil(count / groups);
         await Promise.all(
@@ -126,11 +126,13 @@ describe(`CANCEL at every moment of an attempt (${sipServerKind})`, () => {
       }
       await pause(after(0) > 1000 ? 2500 : 1500);
       const finals = all.map(({ statuses }) => statuses.find((status) => status >= 200) ?? 0);
+      const ours = new Set(all.map(({ callId }) => callId));
       const invites = Object.values(lab.sites).flatMap((site) => {
         const ended = new Set(site.cancelledCalls);
         const branches = new Map(
           site.received
-            .filter(({ message }) => message.method === 'INVITE')
+            // A silent site still gets retransmissions of the calls before.
+            .filter(({ message }) => message.method === 'INVITE' && ours.has(message.callId ?? ''))
             .map(({ message }) => [message.via?.branch ?? '', message.callId ?? '']),
         );
         return [...branches.values()].map((callId) => ({ callId, ended: ended.has(callId) }));
@@ -162,12 +164,10 @@ describe(`CANCEL at every moment of an attempt (${sipServerKind})`, () => {
         finalsAgain: again,
       });
       expect(new Set(finals)).toEqual(new Set([487]));
-      if (sipServerKind === 'embedded') {
-        expect(again).toBe(0);
-        expect(ringing).toBe(0);
-      } else {
-        expect(ringing).toBeLessThanOrEqual(Math.ceil(all.length / 20));
-      }
+      expect(ringing).toBe(0);
+      // drachtio-server says it once more when the CANCEL it forgot is repeated to it: a copy, as retransmissions are.
+      if (sipServerKind === 'embedded') expect(again).toBe(0);
+      else expect(again).toBeLessThanOrEqual(all.length);
     },
     60_000,
   );
