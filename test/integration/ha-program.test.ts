@@ -6,6 +6,9 @@ import { ProgramLab, SipLoad, longestGap } from '../fixtures/ha/program-lab';
 import type { Need } from '../fixtures/needs';
 import { describeWith } from '../fixtures/needs';
 
+/** Load of scenarios 3 and 35. */
+const CALLS_PER_SECOND = 200;
+
 const KINDS: readonly (readonly [ServerKind, readonly Need[]])[] = [
   ['embedded', ['netns']],
   ['drachtio', ['netns', 'drachtio']],
@@ -25,7 +28,7 @@ for (const [kind, needs] of KINDS) {
     afterAll(() => lab.close());
 
     it('3: SIGTERM under load: no registration and no call fails, the VIP moves at once', async () => {
-      const load = await SipLoad.start(lab.phoneHost, 40, ['REGISTER', 'INVITE']);
+      const load = await SipLoad.start(lab.phoneHost, CALLS_PER_SECOND, ['REGISTER', 'INVITE']);
       await pause(2000);
       const { active } = lab;
       const since = now();
@@ -42,7 +45,7 @@ for (const [kind, needs] of KINDS) {
     }, 40_000);
 
     it('35: rolling update of three under load: none lost', async () => {
-      const load = await SipLoad.start(lab.phoneHost, 40, ['INVITE']);
+      const load = await SipLoad.start(lab.phoneHost, CALLS_PER_SECOND, ['INVITE']);
       await pause(1000);
       let worst = 0;
       for (const each of [...lab.others, lab.active]) {
