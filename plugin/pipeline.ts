@@ -428,7 +428,9 @@ export class Pipeline {
       }
     }
     this.#observe(record);
-    log.info(logFields(record), 'request');
+    // Every second of an active instance's life is not worth a line.
+    if (isOwnCheck(request)) log.debug(logFields(record), 'request');
+    else log.info(logFields(record), 'request');
   }
 
   #observe(record: RequestRecord): void {
@@ -439,6 +441,10 @@ export class Pipeline {
     }
   }
 }
+
+/** The check whether the SIP server answers at the VIP (servers/vip-check.ts). */
+const isOwnCheck = ({ message, source, receivedOn }: InboundRequest): boolean =>
+  message.method === 'OPTIONS' && source.address === receivedOn.address;
 
 /** RFC 3261 §11: an OPTIONS that has used up its hops may be answered by us instead of refused. */
 const isOptionsAtEnd = (request: InboundRequest, status: number): boolean =>
