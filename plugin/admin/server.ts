@@ -1,9 +1,8 @@
-import { readFileSync } from 'node:fs';
 import type { AddressInfo } from 'node:net';
 import sse from '@fastify/sse';
 import swagger from '@fastify/swagger';
-import { types } from 'node:util';
 import createFastify, { type FastifyInstance } from 'fastify';
+import { readConfiguredFile } from '../config/configured-file';
 import type { AdminConfig } from '../config/types';
 import { DsbcError } from '../errors';
 import type { Logger } from '../telemetry/logger';
@@ -126,17 +125,10 @@ function openapi({ version, config }: AdminOptions): object {
 function httpsOptions(config: AdminConfig): { https?: { cert: Buffer; key: Buffer } } {
   const { cert_file: certFile, key_file: keyFile } = config;
   if (certFile === undefined || keyFile === undefined) return {};
-  try {
-    return { https: { cert: readFileSync(certFile), key: readFileSync(keyFile) } };
-  } catch (cause) {
-    const reason = types.isNativeError(cause) ? cause.message : String(cause);
-    throw new DsbcError(
-      'DSBC_CONFIG_INVALID',
-      `admin.cert_file or admin.key_file cannot be read: ${reason}`,
-      {
-        cause,
-        details: { path: 'admin', expected: 'PEM files', found: reason },
-      },
-    );
-  }
+  return {
+    https: {
+      cert: readConfiguredFile(['admin', 'cert_file'], certFile),
+      key: readConfiguredFile(['admin', 'key_file'], keyFile),
+    },
+  };
 }

@@ -1,5 +1,5 @@
-import { readFileSync } from 'node:fs';
 import type { ConnectionOptions } from 'node:tls';
+import { readConfiguredFile } from '../config/configured-file';
 import type { CassandraConfig, RegistryConfig } from '../config/types';
 import type { Logger } from '../telemetry/logger';
 import { initialiseCassandra } from './cassandra/initialise';
@@ -15,9 +15,11 @@ function tlsOptions(tls: NonNullable<CassandraConfig['tls']>): ConnectionOptions
   const { ca_file, cert_file, key_file, verify } = tls;
   return {
     rejectUnauthorized: verify,
-    ...(ca_file === undefined ? {} : { ca: readFileSync(ca_file) }),
-    ...(cert_file === undefined ? {} : { cert: readFileSync(cert_file) }),
-    ...(key_file === undefined ? {} : { key: readFileSync(key_file) }),
+    ...(ca_file === undefined ? {} : { ca: readConfiguredFile(['registry', 'tls', 'ca_file'], ca_file) }),
+    ...(cert_file === undefined
+      ? {}
+      : { cert: readConfiguredFile(['registry', 'tls', 'cert_file'], cert_file) }),
+    ...(key_file === undefined ? {} : { key: readConfiguredFile(['registry', 'tls', 'key_file'], key_file) }),
   };
 }
 

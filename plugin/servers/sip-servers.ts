@@ -1,5 +1,5 @@
 import { randomBytes } from 'node:crypto';
-import { readFileSync } from 'node:fs';
+import { readConfiguredFile } from '../config/configured-file';
 import type { Config, SipServerConfig } from '../config/types';
 import { startEmbeddedServer, type EmbeddedServer, type TokenFlow } from '../embedded';
 import { DsbcError } from '../errors';
@@ -80,7 +80,7 @@ export class SipServers {
     const { config, log } = this.#parts;
     await Promise.all(
       config.sip_servers.map(async (server, index) => {
-        const linkConfig = await this.#linkConfig(server);
+        const linkConfig = await this.#linkConfig(server, index);
         const secretName = `sip_servers[${index}].control.secret`;
         const link = createLink({ ...linkConfig, secretName }, { log });
         this.#links.set(server.name, link);
@@ -97,7 +97,7 @@ export class SipServers {
     this.#embedded.clear();
   }
 
-  async #linkConfig(server: SipServerConfig): Promise<LinkConfig> {
+  async #linkConfig(server: SipServerConfig, index: number): Promise<LinkConfig> {
     if (server.server === 'embedded') {
       const secret = randomBytes(16).toString('hex');
       const embedded = await this.#startEmbedded(server, secret);
@@ -111,7 +111,12 @@ export class SipServers {
       secret: control.secret,
       ...(control.capture_port === undefined ? {} : { capturePort: control.capture_port }),
       ...(control.tls
-        ? { tls: control.ca_file === undefined ? {} : { ca: readFileSync(control.ca_file) } }
+        ? {
+            tls:
+              control.ca_file === undefined
+                ? {}
+                : { ca: readConfiguredFile(['sip_servers', index, 'control', 'ca_file'], control.ca_file) },
+          }
         : {}),
       times: {
         requestTimeoutMs: control.request_timeout_ms,

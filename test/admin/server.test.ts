@@ -328,6 +328,7 @@ describe('startAdmin', () => {
   it('says that a certificate cannot be read', async () => {
     await expect(start({ cert_file: '/nowhere.pem', key_file: '/nowhere.pem' })).rejects.toMatchObject({
       code: 'DSBC_CONFIG_INVALID',
+      message: expect.stringContaining('admin.cert_file: expected a file that can be read; found ENOENT'),
     });
   });
 });

@@ -1,4 +1,4 @@
-import { mkdtemp, rm, writeFile } from 'node:fs/promises';
+import { mkdtemp, readFile, rm, writeFile } from 'node:fs/promises';
 import { createServer } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -124,6 +124,24 @@ ${options.more ?? ''}`,
     expect(program.output).not.toContain('native addon');
     await new Promise((done) => blocker.close(done));
   }, 60_000);
+
+  it.each([
+    ['admin', 'cert_file: none.pem, key_file: none.pem', '', 'admin.cert_file'],
+    ['control', '', 'tls: true, ca_file: none.pem', 'sip_servers[0].control.ca_file'],
+  ])('names the setting whose file cannot be read (%s)', async (_, section, controls, path) => {
+    await write();
+    const text = await readFile(file, 'utf8');
+    await writeFile(
+      file,
+      text
+        .replace(`admin: { port: ${admin}`, section === '' ? '$&' : `$&, ${section}`)
+        .replace('secret: right', controls === '' ? '$&' : `$&, ${controls}`),
+    );
+    const program = run();
+    const code = await new Promise((done) => program.process.once('exit', done));
+    expect(code).toBe(3);
+    expect(program.output).toContain(`${path}: expected a file that can be read; found ENOENT`);
+  });
 
   it('takes a new token with a reload, and no other part of the section', async () => {
     await serve();
