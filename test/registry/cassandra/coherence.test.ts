@@ -1,7 +1,9 @@
+import { execFile } from 'node:child_process';
 import { randomUUID } from 'node:crypto';
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
+import { promisify } from 'node:util';
 import { createLookupCache } from '../../../plugin/registry/cache';
 import type { LookupCache } from '../../../plugin/registry/cache';
 import { initialiseCassandra } from '../../../plugin/registry/cassandra/initialise';
@@ -125,4 +127,37 @@ registry: { driver: cassandra, contact_points: ['${contactPoint}'], local_datace
     },
     60_000,
   );
+
+  it('claim the witness row from processes whose clocks are a minute apart: no term is won twice', async () => {
+    const racers = [-30_000, 30_000].map((ahead, at) =>
+      promisify(execFile)(
+        process.execPath,
+        [
+          ...['--require', './test/fixtures/skewed-clock.cjs', '--require', './test/fixtures/typescript.cjs'],
+          ...[
+            './test/fixtures/cassandra/lease-racer.ts',
+            contactPoint,
+            keyspace,
+            `dsbc-${at}`,
+            `dsbc-${1 - at}`,
+            '40',
+          ],
+        ],
+        {
+          cwd: join(__dirname, '../../..'),
+          env: { ...process.env, DSBC_TEST_CLOCK_AHEAD_MS: String(ahead) },
+        },
+      ),
+    );
+    const won = (await Promise.all(racers)).map(({ stdout }) => JSON.parse(stdout) as number[]);
+    expect(won.map((terms) => terms.length)).toEqual([40, 40]);
+    const { registry } = await instance();
+    const last = await registry.leases.read('race');
+    const all = won.flat().sort((a, b) => a - b);
+    const [one, other] = won as [number[], number[]];
+    expect([one[0]! < other.at(-1)!, other[0]! < one.at(-1)!]).toEqual([true, true]);
+    // Each claim took the next term: all of them are there, each once, and the row has the last.
+    expect(all).toEqual(Array.from({ length: 80 }, (_, n) => n + 1));
+    expect(last).toEqual({ owner: one.includes(80) ? 'dsbc-0' : 'dsbc-1', term: 80, seq: 1 });
+  }, 90_000);
 });
