@@ -1,5 +1,5 @@
 import type { DialogLink, LegAnswer, Opening, OpeningOutcome, SipDialog } from '../link/sip-dialog';
-import type { FlowChoice, HeaderLine, InboundRequest, ResponseSpec } from '../link/sip-link';
+import type { FlowChoice, InboundRequest, ResponseSpec } from '../link/sip-link';
 import type { SipMessage } from '../message/sip-message';
 import { attemptOf } from './attempt';
 import { bestAnswer } from './best-answer';
@@ -156,9 +156,7 @@ class BridgedCall {
     const opening = link.openDialog({
       method: this.kind,
       uri: requestUri,
-      headers: openingHeaders(message, headers, link.capabilities).map(([name, value]): HeaderLine => {
-        return name.toLowerCase() === 'replaces' ? [name, this.ids.mapReplaces(value)] : [name, value];
-      }),
+      headers: this.ids.mapHeaders(openingHeaders(message, headers, link.capabilities)),
       body: message.body,
       nextHop: target.uri,
       timeoutMs: this.kind === 'INVITE' ? INVITE_MS : SUBSCRIBE_MS,

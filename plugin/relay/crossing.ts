@@ -27,13 +27,7 @@ export class Crossing {
   }
 
   headersOf({ message }: InboundRequest, to: SipDialog): HeaderLine[] {
-    const { ids } = this;
-    return inDialogHeaders(message, to.link.capabilities).map(([name, value]): HeaderLine => {
-      const key = name.toLowerCase();
-      if (key === 'refer-to') return [name, ids.mapReferTo(value)];
-      if (key === 'replaces' || key === 'target-dialog') return [name, ids.mapReplaces(value)];
-      return [name, value];
-    });
+    return this.ids.mapHeaders(inDialogHeaders(message, to.link.capabilities));
   }
 
   /** The answer to what crossed, as `from` hears it. */

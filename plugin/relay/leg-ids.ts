@@ -1,4 +1,6 @@
 import type { SipDialog } from '../link/sip-dialog';
+import type { HeaderLine } from '../link/sip-link';
+import { headerKey } from '../message/header-name';
 
 /** Call-ID and tags of a dialog, as Replaces (RFC 3891) writes them. */
 interface DialogName {
@@ -33,23 +35,47 @@ export class LegIds {
       if (this.byCallId.get(leg.callId)?.leg === leg) this.byCallId.delete(leg.callId);
   }
 
-  /** A Replaces value, renamed to the other leg of the call it names; as it is when it names none of ours. */
-  mapReplaces(value: string): string {
+  mapHeaders(lines: readonly HeaderLine[]): HeaderLine[] {
+    return lines.map(([name, value]) => [name, this.mapHeader(headerKey(name), value)]);
+  }
+
+  /**
+   * A header that names a dialog, renamed to the other leg of the call it names: Replaces (RFC 3891), Join (RFC 3911),
+   * Target-Dialog (RFC 4538), and Refer-To with a Replaces in its URI. As it is when it names none of ours.
+   * @param key the header's long name in lower case
+   */
+  mapHeader(key: string, value: string): string {
+    switch (key) {
+      case 'replaces':
+      case 'join':
+        return this.mapDialog(value, 'to-tag', 'from-tag');
+      case 'target-dialog':
+        return this.mapDialog(value, 'remote-tag', 'local-tag');
+      case 'refer-to':
+        return this.mapReferTo(value);
+      default:
+        return value;
+    }
+  }
+
+  /** `theirs`: the parameter with the tag of whoever receives it, `own`: of whoever sent it. */
+  private mapDialog(value: string, theirs: string, own: string): string {
     const [callId = '', ...params] = value.split(';').map((part) => part.trim());
     const tag = (name: string): string =>
       params.find((part) => part.toLowerCase().startsWith(`${name}=`))?.slice(name.length + 1) ?? '';
-    const named: DialogName = { callId, toTag: tag('to-tag'), fromTag: tag('from-tag') };
-    const mapped = this.opposite(named);
+    const mapped = this.opposite({ callId, toTag: tag(theirs), fromTag: tag(own) });
     if (mapped === undefined) return value;
-    const rest = params.filter((part) => !/^(to|from)-tag=/i.test(part));
-    return [mapped.callId, `to-tag=${mapped.toTag}`, `from-tag=${mapped.fromTag}`, ...rest].join(';');
+    const isTag = (part: string): boolean =>
+      [theirs, own].some((name) => part.toLowerCase().startsWith(`${name}=`));
+    const rest = params.filter((part) => !isTag(part));
+    return [mapped.callId, `${theirs}=${mapped.toTag}`, `${own}=${mapped.fromTag}`, ...rest].join(';');
   }
 
-  /** A Refer-To whose URI carries a Replaces (RFC 3891 §7), renamed likewise. */
-  mapReferTo(value: string): string {
+  /** RFC 3891 §7. */
+  private mapReferTo(value: string): string {
     return value.replace(/([?&]Replaces=)([^&>]+)/i, (whole, before: string, escaped: string) => {
       const plain = unescapeOrKeep(escaped);
-      const mapped = this.mapReplaces(plain);
+      const mapped = this.mapDialog(plain, 'to-tag', 'from-tag');
       return mapped === plain ? whole : before + encodeURIComponent(mapped);
     });
   }

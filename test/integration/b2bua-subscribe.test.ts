@@ -119,4 +119,44 @@ describe(`subscriptions as two dialogs, ${sipServerKind}`, () => {
     await bridged.until(() => bridged.left.legs === 0);
     expect(bridged.left).toEqual(NOTHING);
   });
+
+  it('a watched call has the names its watcher can use: a pick-up by INVITE with Replaces finds it', async () => {
+    // The watcher's site tells of the call as it knows it; the watcher knows only our names.
+    const call = await bridged.establish();
+    const site = await bridged.lab.site(({ message }) =>
+      message.method === 'SUBSCRIBE' ? { status: 200, headers: [['Expires', '600']] } : { status: 486 },
+    );
+    bridged.relayTo([site]);
+    const watcher = await bridged.lab.device('tcp');
+    agreeWith(watcher);
+    const headers = [
+      ['Event', 'dialog'],
+      ['Expires', '600'],
+    ] as const;
+    await (await watcher.request({ method: 'SUBSCRIBE', headers })).final();
+    const subscribe = await site.waitForRequest('SUBSCRIBE');
+    const far = call.atSite.message;
+    const farTag = (await call.site.waitForRequest('ACK')).message.to!.params[0]![1]!;
+    await site.inDialog(subscribe, 'NOTIFY', 1, {
+      headers: [
+        ['Event', 'dialog'],
+        ['Subscription-State', 'active;expires=600'],
+        ['Content-Type', 'application/dialog-info+xml'],
+      ],
+      body: `<dialog-info><dialog id="1" call-id="${far.callId!}" local-tag="${farTag}" remote-tag="${far.from!.params[0]![1]!}"/></dialog-info>`,
+    });
+    const told = (await watcher.waitForRequest('NOTIFY')).message.body;
+    const attribute = (name: string): string => new RegExp(`${name}="([^"]*)"`).exec(told)![1]!;
+    expect(attribute('call-id')).toBe(call.invite.callId);
+
+    const replaces = `${attribute('call-id')};to-tag=${attribute('local-tag')};from-tag=${attribute('remote-tag')}`;
+    const pickUp = await watcher.request({ method: 'INVITE', headers: [['Replaces', replaces]] });
+    expect((await pickUp.final()).message.status).toBe(486);
+    const atSite = (await site.waitForRequest('INVITE')).message;
+    expect(atSite.get('replaces')).toBe(
+      `${far.callId!};to-tag=${farTag};from-tag=${far.from!.params[0]![1]!}`,
+    );
+    await (await call.device.inDialog('BYE', call.invite, call.answer, 2)).final();
+    await endBy(site, subscribe);
+  });
 });
