@@ -268,7 +268,9 @@ class BridgedCall {
             expiresS: answer.expires ?? this.request.message.expires,
           });
     this.bridges.add(bridge);
-    if (lateOffer && bridge instanceof Bridge) bridge.acknowledgeBy(near, far);
+    if (lateOffer && bridge instanceof Bridge) {
+      bridge.acknowledgeBy(near, far, this.request.message.cseq?.number);
+    }
     bridge.start();
     log.info({ callId: near.callId, farCallId: far.callId, kind: this.kind }, 'bridge up');
   }

@@ -23,6 +23,12 @@ export interface BridgeParts {
   readonly ended: () => void;
 }
 
+/** An ACK that has to cross. */
+interface AwaitedAck {
+  readonly sequence: number | undefined;
+  readonly come: (ack: HeadersAndBody) => void;
+}
+
 /** An INVITE inside the dialog on its way to the other leg. */
 class Reinvite {
   readonly cancel = new AbortController();
@@ -54,7 +60,7 @@ class Reinvite {
 export class Bridge {
   private readonly timers = new Set<NodeJS.Timeout>();
   /** Whose ACK the other leg waits for, since it carries the session description. */
-  private readonly awaitedAcks = new Map<SipDialog, (ack: HeadersAndBody) => void>();
+  private readonly awaitedAcks = new Map<SipDialog, AwaitedAck>();
   /** INVITEs inside the dialog that have no final answer yet, by the leg they came on. */
   private readonly reinvites = new Map<SipDialog, Reinvite>();
   private over = false;
@@ -84,16 +90,18 @@ export class Bridge {
   /**
    * `to` is acknowledged by the ACK of `from`, which has the answer to its offer. If none comes the call is over
    * (RFC 3261 §13.3.1.4).
+   * @param sequence the CSeq number of the INVITE of `from`
    */
-  acknowledgeBy(from: SipDialog, to: SipDialog): void {
+  acknowledgeBy(from: SipDialog, to: SipDialog, sequence: number | undefined): void {
     const timer = this.later(NON_INVITE_MS, () => {
       this.end('no ACK');
     });
-    this.awaitedAcks.set(from, (ack) => {
+    const come = (ack: HeadersAndBody): void => {
       clearTimeout(timer);
       this.timers.delete(timer);
       to.acknowledge(ack);
-    });
+    };
+    this.awaitedAcks.set(from, { sequence, come });
   }
 
   /** Ends both sides. */
@@ -147,9 +155,11 @@ export class Bridge {
       reinvite.wasCancelled();
       return;
     }
-    const acknowledge = this.awaitedAcks.get(from);
+    const awaited = this.awaitedAcks.get(from);
+    // One of an earlier INVITE, sent again because its 2xx came again, says nothing of this one.
+    if (awaited === undefined || ack.message.cseq?.number !== awaited.sequence) return;
     this.awaitedAcks.delete(from);
-    acknowledge?.({ headers: contentHeaders(ack), body: ack.message.body });
+    awaited.come({ headers: contentHeaders(ack), body: ack.message.body });
   }
 
   /** A hang-up needs nobody's consent: answered at once, whatever the other side says. */
@@ -182,7 +192,7 @@ export class Bridge {
     if (outcome.kind === 'answer' && outcome.status < 300) {
       // With an offer in the INVITE its answer is here; without one it comes with the ACK, but not any more.
       if (request.message.body !== '' || reinvite.isCancelled) to.acknowledge();
-      else this.acknowledgeBy(from, to);
+      else this.acknowledgeBy(from, to, request.message.cseq?.number);
     }
     if (!reinvite.isCancelled) await crossing.answer(request, crossing.responseTo(outcome, from, request));
   }

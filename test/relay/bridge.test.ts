@@ -62,6 +62,16 @@ describe('two legs and a side that is gone', () => {
       expect(ended).toBe(0);
     });
 
+    it('takes only the ACK of the INVITE for its answer', () => {
+      const bridge = new Bridge({ ...shared(), a, b });
+      bridge.acknowledgeBy(a, b, 2);
+      bridge.start();
+      a.receive('ACK');
+      expect(b.acks).toEqual([]);
+      a.receive('ACK', [], 2);
+      expect(b.acks).toEqual([{ headers: [], body: '' }]);
+    });
+
     it('asks nobody once the call is over', async () => {
       a.receive('BYE');
       await jest.advanceTimersByTimeAsync(30 * MINUTES);

@@ -248,8 +248,10 @@ export class Agent {
         return;
       }
       call.isOwnInvite = false;
-      if (answer === undefined) this.tally.fault(`${this.name}: re-INVITE without answer`, call.callId);
-      else this.tally.answered(call.id, hasOffer ? 're-INVITE' : 're-INVITE without offer', answer.status);
+      if (answer === undefined) {
+        // Both sides may forget what they asked once the call is over.
+        if (call.state === 'up') this.tally.fault(`${this.name}: re-INVITE without answer`, call.callId);
+      } else this.tally.answered(call.id, hasOffer ? 're-INVITE' : 're-INVITE without offer', answer.status);
       if (answer?.status < 300) {
         this.#learnTarget(call, answer);
         invite.ack = this.#ack(call, invite, answer);
