@@ -61,10 +61,10 @@ describe('drachtio@.service', () => {
 
   it('starts the configuration of its name and restarts it also after exit code 0', () => {
     expect(drachtio('Service', 'ExecStart')).toEqual([
-      '/usr/local/bin/drachtio -f /etc/drachtio/%i.conf.xml',
+      '/usr/local/bin/drachtio -f /etc/drachtio/%i.conf.xml $DRACHTIO_OPTIONS',
     ]);
     expect(drachtio('Service', 'Restart')).toEqual(['always']);
-    expect(drachtio('Service', 'EnvironmentFile')).toEqual(['/etc/dsbc/dsbc.env']);
+    expect(drachtio('Service', 'EnvironmentFile')).toEqual(['/etc/dsbc/dsbc.env', '-/etc/drachtio/%i.env']);
   });
 });
 
