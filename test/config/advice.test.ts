@@ -1,6 +1,7 @@
 import { topologyAdvice } from '../../plugin/config/advice';
 import { ADVICE, type AdviceCode } from '../../plugin/config/advice-table';
 import { parseConfig } from '../../plugin/config/config';
+import { fileAdvice } from '../../plugin/config/file-advice';
 
 const entry = { address: '198.51.100.10', port: 5060 };
 const drachtio = { name: 'main', server: 'drachtio', entry, control: { secret: 's' } };
@@ -39,7 +40,10 @@ const sound = {
   nat: { keys: [{ id: 1, secret: 'x'.repeat(16) }] },
   log: { syslog: { host: '10.0.1.31' } },
 };
-const codes = (input: unknown): AdviceCode[] => topologyAdvice(parseConfig(input)).map(({ code }) => code);
+const codes = (input: unknown): AdviceCode[] => {
+  const config = parseConfig(input);
+  return [...topologyAdvice(config), ...fileAdvice(config)].map(({ code }) => code);
+};
 const without = <T extends object>(value: T, ...keys: (keyof T)[]): Partial<T> =>
   Object.fromEntries(Object.entries(value).filter(([key]) => !keys.includes(key as keyof T))) as Partial<T>;
 const { witness: _witness, ...withoutWitness } = ha;
@@ -98,6 +102,11 @@ const cases: [AdviceCode, unknown][] = [
   ['single_site', { ...sound, systems: { s: { sites: { main: node('198.51.100.21') } } } }],
   ['no_default_system', without(sound, 'default_system')],
   ['admin_clear', { ...sound, admin: { address: '198.51.100.2', token: 't'.repeat(16) } }],
+  ['file_unreadable', { ...sound, admin: { cert_file: '/nowhere/cert.pem', key_file: '/nowhere/key.pem' } }],
+  [
+    'registry_unwritable',
+    { ...without(sound, 'ha'), registry: { driver: 'lmdb', path: '/nowhere/registry.lmdb' } },
+  ],
   ['public_addresses', sound],
 ];
 
