@@ -116,14 +116,18 @@ const twinScan = twinScannerFor(table);
 function contendersFor(raw) {
   const message = new SrfMessage(raw);
   const names = SRF_HEADERS.filter((name) => message.has(name));
-  const withScan = (scan) => () => {
-    text = raw;
-    scan(raw);
-    return read();
-  };
   return {
-    native: withScan(nativeScan),
-    twin: withScan(twinScan),
+    // Not one function for both: a program runs one of them, and knows which.
+    native: () => {
+      text = raw;
+      nativeScan(raw);
+      return read();
+    },
+    twin: () => {
+      text = raw;
+      twinScan(raw);
+      return read();
+    },
     srf: () => readWithSrf(message, names),
     native_scan: () => nativeScan(raw),
     twin_scan: () => twinScan(raw),
