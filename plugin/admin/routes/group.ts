@@ -9,7 +9,7 @@ export function groupRoutes(scope: FastifyInstance, operation: Operation): void 
     if (operation.group === undefined)
       throw new OrderRefused(
         'not_found',
-        'This instance is not part of a group (no `ha` in the configuration).',
+        'This instance is not part of a group: no `ha` in the configuration, or it has not joined it yet.',
       );
     return operation.group;
   };
