@@ -1,6 +1,8 @@
+import { FakeDevice } from '../fixtures/fake-device';
 import { figure, isFull } from '../fixtures/load/figures';
 import { LoadLab } from '../fixtures/load/load-lab';
 import { bySite, now, pause, type Sent } from '../fixtures/load/phones';
+import { handedFile } from '../fixtures/sip-files';
 import { sipServerKind } from '../fixtures/sip-server';
 
 /** Requests per case; DSBC_LOAD=full: 1,000. */
@@ -123,6 +125,24 @@ describe(`what sites answer (${sipServerKind})`, () => {
     expect((await lab.shares())['main']).toBe(1);
     expect((await lab.site('a').counts())['INVITE'] ?? 0).toBe(0);
   }, 60_000);
+
+  it('H17: a call that outgrows a datagram reaches a site that takes only UDP, and is counted', async () => {
+    lab = await LoadLab.start(MAIN_ONLY);
+    const phone = await FakeDevice.open(
+      { address: '127.0.3.10', port: lab.port, transport: 'udp' },
+      { address: '127.0.3.101' },
+    );
+    try {
+      const text = handedFile('17').replaceAll('192.0.2.33:5060', phone.hostport);
+      const invite = await phone.sendText(text);
+      const { message } = await invite.final(5000);
+      expect(message.status).toBe(200);
+      expect(await lab.site('main').counts()).toMatchObject({ INVITE: 1 });
+      expect(await lab.total('dsbc_mtu_exceeded_total', { method: 'INVITE', sent_over: 'udp' })).toBe(1);
+    } finally {
+      await phone.close();
+    }
+  }, 30_000);
 
   it.each(['frozen', 'killed'] as const)(
     'H15: a site that is %s is given up after the branch timer, and not chosen again before a probe succeeds',

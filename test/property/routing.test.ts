@@ -7,6 +7,9 @@ import { NODE_STATES, type NodeStates } from '../../plugin/routing/states';
 import { normaliseUser } from '../../plugin/routing/number';
 import { factsOf, labLookup, labSnapshot, SOURCES, world } from '../fixtures/routing';
 
+beforeAll(() => fc.configureGlobal({ numRuns: 1000 }));
+afterAll(() => fc.resetConfigureGlobal());
+
 /** Percentages that add up to 100, zeros included. */
 const percentages = fc
   .array(fc.integer({ min: 0, max: 100 }), { minLength: 1, maxLength: 6 })
