@@ -5,7 +5,7 @@ import { soakFaults } from '../fixtures/ha/soak/fault-soak';
  * The short form of `npm run bench -- faults --seconds=3600`. DSBC_FAULT_SECONDS and DSBC_FAULT_SEED make it as long, and as
  * different, as one likes.
  */
-const SECONDS = Number(process.env['DSBC_FAULT_SECONDS'] ?? 25);
+const SECONDS = Number(process.env['DSBC_FAULT_SECONDS'] ?? 20);
 const SEED = Number(process.env['DSBC_FAULT_SEED'] ?? 3);
 
 describeWith(['netns', 'tcpdump'], 'random faults, seen from the wire', () => {
