@@ -8,6 +8,7 @@ import { openCassandraRegistry } from '../../plugin/registry/cassandra/registry'
 import { openLmdbRegistry } from '../../plugin/registry/lmdb';
 import { createMemoryRegistry } from '../../plugin/registry/memory';
 import type { Registry } from '../../plugin/registry/registry';
+import { silentLogger } from '../../plugin/telemetry/logger';
 import { dropKeyspace, emptyKeyspace } from '../fixtures/cassandra/keyspace';
 import { sharedCassandra } from '../fixtures/cassandra/shared';
 import { describeWith } from '../fixtures/needs';
@@ -97,6 +98,34 @@ describeWith(['cassandra'], 'the registry on Cassandra', () => {
       message: expect.stringContaining('dsbc registry init'),
     });
   });
+
+  it('that is initialised while an instance waits for it is found, and until then it says what is missing', async () => {
+    const late = { ...options, keyspace: `${keyspace}c`, probeMs: 200 };
+    const warnings: unknown[] = [];
+    const log = { ...silentLogger, warn: (...line: unknown[]) => void warnings.push(line) };
+    const registry = await openCassandraRegistry({ ...late, log });
+    try {
+      const key = { kind: 'account', value: '1001' } as const;
+      for (let n = 0; n < 5; n += 1) {
+        await expect(registry.lookup(key)).rejects.toMatchObject({
+          code: 'DSBC_REGISTRY_UNAVAILABLE',
+          message: expect.stringContaining('dsbc registry init'),
+        });
+        await new Promise((resolve) => setTimeout(resolve, 300));
+      }
+      // Once, although it has been tried again and again.
+      expect(warnings).toHaveLength(1);
+      await initialiseCassandra(late);
+      for (const end = Date.now() + 10_000; ; await new Promise((resolve) => setTimeout(resolve, 50))) {
+        const found = await registry.lookup(key).catch(() => undefined);
+        if (found === null) break;
+        if (Date.now() > end) throw new Error('it was not found');
+      }
+    } finally {
+      await registry.close();
+      await dropKeyspace(options.contactPoints[0]!, late.keyspace);
+    }
+  }, 60_000);
 
   it('compares and sets a lease linearisably', async () => {
     const registry = await openCassandraRegistry(options, { mustConnect: true });

@@ -55,5 +55,6 @@ function innerErrors(error: unknown): Record<string, string> | undefined {
 
 const perNode = (nodes: Record<string, string>): string =>
   Object.entries(nodes)
+    .sort()
     .map(([node, text]) => (text.includes(node) ? text : `${node}: ${text}`))
     .join('; ');

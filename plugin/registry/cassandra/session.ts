@@ -19,6 +19,8 @@ import type { FilledOptions } from './options';
 
 /** With no connected node for so long, a new driver is made, which resolves and tries the contact points afresh. */
 const RENEW_AFTER_MS = 1500;
+/** Reasons for having no connection that are told of in a row. */
+const MOST_REASONS = 10;
 /** Longest wait for a new driver to connect, in ms, beyond the time-out of one connection. */
 const CONNECT_GRACE_MS = 9000;
 
@@ -40,6 +42,9 @@ export class CassandraSession {
   #unreachableSince: number | undefined;
   #probe: NodeJS.Timeout | undefined;
   #reportedAway = false;
+  /** Why no connection can be made now, and which reasons were told of since there was one. */
+  #failure: DsbcError | undefined;
+  readonly #told = new Set<string>();
   #closing: Promise<void> | undefined;
 
   constructor(options: FilledOptions, probeQuery: string) {
@@ -66,6 +71,8 @@ export class CassandraSession {
     });
     this.#breaker.onReset(() => {
       this.#reportedAway = false;
+      this.#failure = undefined;
+      this.#told.clear();
       this.#log.info({}, 'Cassandra is back');
     });
   }
@@ -85,7 +92,9 @@ export class CassandraSession {
       this.#connected = false;
       this.#unreachableSince ??= this.#now();
       this.#probeSoon();
-      throw unavailable(error, this.#options);
+      this.#failure = unavailable(error, this.#options);
+      this.#told.add(this.#failure.message);
+      throw this.#failure;
     } finally {
       this.#connecting = undefined;
     }
@@ -94,6 +103,8 @@ export class CassandraSession {
   async #open(client: Client): Promise<void> {
     await connectDriver(client, this.#options.connectTimeoutMs + CONNECT_GRACE_MS);
     this.#connected = true;
+    this.#failure = undefined;
+    this.#told.clear();
   }
 
   /**
@@ -125,10 +136,19 @@ export class CassandraSession {
   }
 
   #away(): DsbcError {
-    return new DsbcError(
-      'DSBC_REGISTRY_UNAVAILABLE',
-      'Cassandra does not answer; it is probed until it does',
+    return (
+      this.#failure ??
+      new DsbcError('DSBC_REGISTRY_UNAVAILABLE', 'Cassandra does not answer; it is probed until it does')
     );
+  }
+
+  /** Each reason is told once: that nodes refuse connections, that a password is wrong, that tables are missing. */
+  #cannotConnect(error: unknown): void {
+    const failure = unavailable(error, this.#options);
+    this.#failure = failure;
+    if (this.#told.has(failure.message) || this.#told.size >= MOST_REASONS) return;
+    this.#told.add(failure.message);
+    this.#log.warn({ err: failure }, 'no connection to Cassandra can be made; it is tried until it can');
   }
 
   #probeSoon(): void {
@@ -171,7 +191,7 @@ export class CassandraSession {
     try {
       await this.#open(fresh);
     } catch (error) {
-      this.#log.debug({ err: error }, 'Cassandra cannot be reached by its contact points');
+      this.#cannotConnect(error);
       void closeDriver(fresh).catch(() => undefined);
       return;
     }
