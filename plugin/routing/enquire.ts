@@ -197,5 +197,8 @@ function dialledUser({ target }: RequestFacts, source: Source): string | undefin
   const { prefix_strip: strip = '', prefix_add: add = '' } = source.peer;
   if (strip === '' && add === '') return undefined;
   const number = keyUser(target);
-  return number === undefined ? undefined : peerNumber(number, source.peer);
+  if (number === undefined) return undefined;
+  // Parameters of the number (`;npdi;rn=…`) travel on.
+  const semicolon = number.includes(';') ? -1 : target.user.indexOf(';');
+  return peerNumber(number, source.peer) + (semicolon < 0 ? '' : target.user.slice(semicolon));
 }

@@ -105,6 +105,8 @@ export function toSystem(deciding: Deciding, systemName: string): Decision {
  */
 function proxySends({ target, targetText, receivedOn }: RequestFacts, requestUri: string): boolean {
   if (requestUri === targetText || target.scheme === 'tel') return true;
+  // It does not know itself behind a user part with parameters.
+  if (target.user?.includes(';') === true) return false;
   return (
     canonicalHost(target.host) === canonicalHost(receivedOn.address) &&
     (target.port ?? 5060) === receivedOn.port

@@ -138,6 +138,26 @@ export const PEER_CALLS: CallFlowGroup = {
       },
     },
     {
+      who: 'vendor-b, who dials 00',
+      toWhom: 'a ported DID at our address',
+      registry: 'DID in source',
+      happens: 'the number arrives in our own form, npdi and rn with it',
+      request: toAccount('sip:0012025550199;npdi;rn=0012025550100@198.51.100.10;user=phone'),
+      arrival: from('vendorB'),
+      expected: {
+        kind: 'dispatch',
+        system: 'source',
+        relay: 'proxy',
+        key: 'did +12025550199',
+        requestUri: 'sip:+12025550199;npdi;rn=0012025550100@example.com;user=phone',
+      },
+      onDrachtio: {
+        relay: 'b2bua',
+        onPath: true,
+        requestUri: 'sip:+12025550199%3Bnpdi%3Brn=0012025550100@example.com;user=phone',
+      },
+    },
+    {
       who: 'vendor-a, secondary site a alone',
       toWhom: 'a DID whose phone is registered there meanwhile',
       registry: 'DID in source, rings 1001',
