@@ -49,14 +49,23 @@ export class ClientOpening implements Opening {
       this.giveUp({ kind: 'timeout' });
     }, request.timeoutMs);
     this.commandId = port.send(text);
-    port.commands.add(this.commandId, port.socket, port.requestTimeoutMs, {
+    this.listen(port.requestTimeoutMs);
+  }
+
+  /** Waits for the server to take the request. */
+  private listen(milliseconds: number): void {
+    this.port.commands.add(this.commandId, this.port.socket, milliseconds, {
       reply: (frame) => {
         const id = frame.tokens[6];
         if (frame.ok && id !== undefined) this.taken(id);
         else this.end({ kind: 'transport_error', reason: frame.tokens[0] ?? 'refused by the SIP server' });
       },
       timedOut: () => {
-        this.end({ kind: 'transport_error', reason: 'the SIP server did not take the request in time' });
+        if (this.settled) return;
+        // It may have been taken all the same (this process stood still, say): then it has to be undone.
+        this.listen(LATE_MS);
+        const reason = 'the SIP server did not take the request in time';
+        this.giveUp({ kind: 'transport_error', reason });
       },
       lost: () => {
         this.end({ kind: 'link_lost' });

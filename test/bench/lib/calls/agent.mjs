@@ -44,10 +44,6 @@ export class Tally {
     if (this.examples.length < 20) this.examples.push(`${name}: ${call}`);
   }
 
-  isEnding(call) {
-    return this.#ending.has(call);
-  }
-
   ends(call) {
     this.#ending.set(call, Date.now());
     for (const [one, at] of this.#ending) {
@@ -356,13 +352,16 @@ export class Agent {
     if (waiting === undefined || waiting.sequence !== message.sequence) return;
     call.unacknowledged = undefined;
     this.transactions.acknowledged(waiting.transaction);
-    // A call that somebody leaves has no answer to our offer.
-    if (waiting.wantsAnswer && message.body === '' && !this.tally.isEnding(call.id))
-      this.tally.fault(
-        `${this.name}: ACK without answer`,
-        `${planText(call.plan)} CSeq ${message.sequence} (${call.state})`,
-      );
+    if (waiting.wantsAnswer && message.body === '') this.#expectEnd(call);
     this.#up(call);
+  }
+
+  /** A 2xx nobody waited for any more is acknowledged without an answer to its offer, and hung up. */
+  #expectEnd(call) {
+    this.transactions.after(GIVE_UP_MS, () => {
+      if (call.state === 'up')
+        this.tally.fault(`${this.name}: ACK without answer`, `${planText(call.plan)} ${call.callId}`);
+    });
   }
 
   #onInDialog(call, message, transaction) {
