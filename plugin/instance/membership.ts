@@ -95,7 +95,10 @@ export class Membership {
     ];
     const replication = new Replication(settings, copied, log);
     bindings.onRecord((record) => replication.publish(BINDINGS_TOPIC, record));
-    group.on('leader', (instance) => replication.setLeader(instance));
+    group.on('leader', (instance) => {
+      replication.setLeader(instance);
+      check.leaderKnown(instance !== '');
+    });
     return new Membership(group, replication, check);
   }
 

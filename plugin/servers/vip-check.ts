@@ -39,6 +39,7 @@ export class VipCheck {
   private readonly failed = new Set<string>();
   private timer: NodeJS.Timeout | undefined;
   private hold: NodeJS.Timeout | undefined;
+  private alone: NodeJS.Timeout | undefined;
 
   constructor(private readonly options: VipCheckOptions) {}
 
@@ -70,8 +71,22 @@ export class VipCheck {
     this.forget([server]);
   }
 
+  /**
+   * Whether some instance is known to be active. While none is, an instance whose server did not answer is better than none:
+   * it gets another chance. A moment without one is only a hand-over.
+   */
+  leaderKnown(known: boolean): void {
+    clearTimeout(this.alone);
+    if (known) return;
+    this.alone = setTimeout(() => {
+      if (this.timer === undefined) this.forget([...this.failed]);
+    }, this.options.everyMs);
+    this.alone.unref();
+  }
+
   close(): void {
     clearInterval(this.timer);
+    clearTimeout(this.alone);
     clearTimeout(this.hold);
     this.timer = undefined;
   }

@@ -104,6 +104,20 @@ describe('the check at the own virtual address', () => {
     expect(seen).toEqual([false, true]);
   });
 
+  it('gives it another chance when nobody is active, but not for the moment of a hand-over', async () => {
+    const { check, seen } = scripted([false]);
+    check.setActive(true);
+    await pause(100);
+    check.setActive(false);
+    check.leaderKnown(false);
+    check.leaderKnown(true);
+    await pause(60);
+    expect(check.healthy).toBe(false);
+    check.leaderKnown(false);
+    await pause(60);
+    expect(seen).toEqual([false, true]);
+  });
+
   it('gives it another chance after a while', async () => {
     const { check, seen } = scripted([false], 50);
     check.setActive(true);
