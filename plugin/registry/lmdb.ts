@@ -23,6 +23,7 @@ import type {
   RegistryChange,
   RegistryEntry,
   RegistryKey,
+  StoredRecord,
 } from './registry';
 
 export interface LmdbOptions {
@@ -292,8 +293,8 @@ class LmdbRegistry implements Registry {
     });
   }
 
-  readRecord(entity: ProvisionedEntity): Promise<string | null> {
-    return this.#read(() => this.#records.get(`${entity.kind}:${entity.value}`) ?? null);
+  readRecord(entity: ProvisionedEntity): Promise<StoredRecord> {
+    return this.#read(() => ({ record: this.#records.get(`${entity.kind}:${entity.value}`) ?? null }));
   }
 
   close(): Promise<void> {

@@ -13,6 +13,7 @@ import type {
   RegistryChange,
   RegistryEntry,
   RegistryKey,
+  StoredRecord,
 } from './registry';
 
 const text = (key: { readonly kind: string; readonly value: string }): string => `${key.kind}:${key.value}`;
@@ -155,8 +156,8 @@ class MemoryRegistry implements Registry {
     });
   }
 
-  readRecord(entity: ProvisionedEntity): Promise<string | null> {
-    return this.#run(() => this.#records.get(text(entity)) ?? null);
+  readRecord(entity: ProvisionedEntity): Promise<StoredRecord> {
+    return this.#run(() => ({ record: this.#records.get(text(entity)) ?? null }));
   }
 
   close(): Promise<void> {

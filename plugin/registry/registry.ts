@@ -59,9 +59,10 @@ export type RegistryChange =
 export interface RegistryStore extends RegistryLookup {
   readonly driver: 'memory' | 'lmdb' | 'cassandra';
   get(key: RegistryKey): Promise<RegistryEntry | null>;
-  put(entry: RegistryEntry): Promise<void>;
+  /** `at`: the moment it counts as written, so that an older write that is carried out later does not win; default: now. */
+  put(entry: RegistryEntry, at?: WriteTime): Promise<void>;
   /** Resolves to whether there was one. */
-  delete(key: RegistryKey): Promise<boolean>;
+  delete(key: RegistryKey, at?: WriteTime): Promise<boolean>;
   /** Many entries, cheaper than one by one; not atomic: after a rejection some may be stored, and a repeat is harmless. */
   putAll(entries: readonly RegistryEntry[]): Promise<void>;
   /** Removes many; keys that don't exist are ignored. */
@@ -69,8 +70,8 @@ export interface RegistryStore extends RegistryLookup {
   /** Walks all entries, in no promised order; what is written meanwhile may or may not be seen. */
   entries(): AsyncIterable<RegistryEntry>;
   getCustomer(id: string): Promise<Customer | null>;
-  putCustomer(customer: Customer): Promise<void>;
-  deleteCustomer(id: string): Promise<boolean>;
+  putCustomer(customer: Customer, at?: WriteTime): Promise<void>;
+  deleteCustomer(id: string, at?: WriteTime): Promise<boolean>;
   customers(): AsyncIterable<Customer>;
   /** Calls back for changes made by any process; returns a function that ends it. */
   onChange(listener: (change: RegistryChange) => void): () => void;
@@ -107,6 +108,16 @@ export interface ProvisionedEntity {
   readonly value: string;
 }
 
+/** Microseconds since 1970, as the store counts them. */
+export type WriteTime = bigint;
+
+export interface StoredRecord {
+  /** null: none. */
+  readonly record: string | null;
+  /** When it was written, in stores that may carry out a write after they have given it up. */
+  readonly at?: WriteTime;
+}
+
 /** Records of provisioning: which events were handled, and what each system said of each entity. */
 export interface ProvisioningRecords {
   /** Whether this event of that system was handled before. Forgotten after days. */
@@ -117,7 +128,7 @@ export interface ProvisioningRecords {
    * the new one, and is called again when somebody else was quicker. Resolves to the record as stored.
    */
   amendRecord(entity: ProvisionedEntity, change: (record: string | null) => string): Promise<string>;
-  readRecord(entity: ProvisionedEntity): Promise<string | null>;
+  readRecord(entity: ProvisionedEntity): Promise<StoredRecord>;
 }
 
 /** Everything one driver serves; those who use it take the narrow interface they need. */

@@ -285,14 +285,14 @@ export function registryContract(open: () => Promise<RegistryUnderTest>): void {
 
     it('are changed by many writers at once without losing one', async () => {
       const other = (await data.another?.()) ?? registry;
-      expect(await registry.readRecord(entity)).toBeNull();
+      expect((await registry.readRecord(entity)).record).toBeNull();
       const add = (to: Registry, n: number) =>
         to.amendRecord(entity, (record) =>
           JSON.stringify([...(record === null ? [] : (JSON.parse(record) as number[])), n]),
         );
       const numbers = Array.from({ length: 12 }, (_, n) => n);
       await Promise.all(numbers.map((n) => add(n % 2 === 0 ? registry : other, n)));
-      const stored = JSON.parse((await registry.readRecord(entity)) ?? '[]') as number[];
+      const stored = JSON.parse((await registry.readRecord(entity)).record ?? '[]') as number[];
       expect(stored.sort((a, b) => a - b)).toEqual(numbers);
     });
   });

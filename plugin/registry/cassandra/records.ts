@@ -1,14 +1,16 @@
 import { types } from 'cassandra-driver';
 import { DsbcError } from '../../errors';
-import type { ProvisionedEntity, ProvisioningRecords } from '../registry';
+import type { ProvisionedEntity, ProvisioningRecords, StoredRecord } from '../registry';
 import type { FilledOptions } from './options';
 import type { CassandraSession } from './session';
 
 /** Writers of one record that get in each other's way try again after a random pause of up to this, in ms. */
 const CONTENTION_MS = 60;
 
-interface Found {
-  readonly record: string | null;
+const SELECT_RECORD =
+  'SELECT record, revision, WRITETIME(record) AS at FROM provisioned WHERE kind = ? AND value = ?';
+
+interface Found extends StoredRecord {
   readonly revision: number | null;
 }
 
@@ -40,20 +42,22 @@ export class CassandraRecords implements ProvisioningRecords {
     );
   }
 
-  async readRecord(entity: ProvisionedEntity): Promise<string | null> {
-    return (await this.#read(entity)).record;
+  readRecord(entity: ProvisionedEntity): Promise<StoredRecord> {
+    return this.#read(entity);
   }
 
   /** A serial read also finishes a compare-and-set whose answer was lost. */
   async #read({ kind, value }: ProvisionedEntity): Promise<Found> {
     const result = await this.#session.run(this.#options.writeDeadlineMs, (client) =>
-      client.execute('SELECT record, revision FROM provisioned WHERE kind = ? AND value = ?', [kind, value], {
+      client.execute(SELECT_RECORD, [kind, value], {
         consistency: types.consistencies.serial,
         isIdempotent: true,
       }),
     );
     const row = result.rowLength > 0 ? result.first() : null;
+    const at = row?.get('at') as types.Long | null | undefined;
     return {
+      ...(at === undefined || at === null ? {} : { at: BigInt(at.toString()) }),
       record: (row?.get('record') ?? null) as string | null,
       revision: (row?.get('revision') ?? null) as number | null,
     };

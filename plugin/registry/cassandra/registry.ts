@@ -1,4 +1,4 @@
-import type { types } from 'cassandra-driver';
+import { types } from 'cassandra-driver';
 import { silentLogger } from '../../telemetry/logger';
 import type { Logger } from '../../telemetry/logger';
 import { answerFor } from '../answer';
@@ -13,6 +13,8 @@ import type {
   RegistryChange,
   RegistryEntry,
   RegistryKey,
+  StoredRecord,
+  WriteTime,
 } from '../registry';
 import { CassandraChanges } from './changes';
 import type { Heard } from './changes';
@@ -29,9 +31,16 @@ const ENTRIES = '"entries"';
 const SELECT_ENTRY = `SELECT kind, value, system, account, site, customer, blocked FROM ${ENTRIES} WHERE kind = ? AND value = ?`;
 const SELECT_CUSTOMER = 'SELECT id, source, target, exported FROM customers WHERE id = ?';
 const INSERT_ENTRY = `INSERT INTO ${ENTRIES} (kind, value, system, account, site, customer, blocked) VALUES (?, ?, ?, ?, ?, ?, ?)`;
-const DELETE_ENTRY = `DELETE FROM ${ENTRIES} WHERE kind = ? AND value = ?`;
+const WHERE_ENTRY = 'WHERE kind = ? AND value = ?';
 /** What a probe asks while Cassandra is away: a look-up, with its consistency. */
 const PROBE = `SELECT system FROM ${ENTRIES} WHERE kind = 'account' AND value = 'probe'`;
+
+const INSERT_CUSTOMER = 'INSERT INTO customers (id, source, target, exported) VALUES (?, ?, ?, ?)';
+
+/** The clause, and its value, for a write that counts as made at a given moment. */
+const using = (at: WriteTime | undefined): string => (at === undefined ? '' : ' USING TIMESTAMP ?');
+const stamp = (at: WriteTime | undefined): readonly unknown[] =>
+  at === undefined ? [] : [types.Long.fromString(String(at))];
 
 /** Rows of a bulk write under way at once, and keys told of in one row of changes. */
 const BULK = 64;
@@ -96,28 +105,38 @@ class Store implements CassandraRegistry {
     return result.rowLength === 0 ? null : entryOf(result.first());
   }
 
-  put(entry: RegistryEntry): Promise<void> {
-    return this.putAll([entry]);
+  put(entry: RegistryEntry, at?: WriteTime): Promise<void> {
+    return this.#putAll([entry], at);
   }
 
-  async putAll(entries: readonly RegistryEntry[]): Promise<void> {
+  putAll(entries: readonly RegistryEntry[]): Promise<void> {
+    return this.#putAll(entries);
+  }
+
+  async #putAll(entries: readonly RegistryEntry[], at?: WriteTime): Promise<void> {
     for (const entry of entries) checkEntry(entry);
     await this.#bulk(entries, (entry) => {
       const { kind, value, system, account, site, customer, blocked } = plainEntry(entry);
       const optional = [account ?? null, site ?? null, customer ?? null, blocked ?? null];
-      return this.#write(INSERT_ENTRY, [kind, value, system, ...optional]);
+      return this.#write(INSERT_ENTRY + using(at), [kind, value, system, ...optional, ...stamp(at)]);
     });
   }
 
-  async delete(key: RegistryKey): Promise<boolean> {
-    if ((await this.get(key)) === null) return false;
-    await this.deleteAll([key]);
-    return true;
+  async delete(key: RegistryKey, at?: WriteTime): Promise<boolean> {
+    const known = (await this.get(key)) !== null;
+    // With a moment also if there is none: an older write may still be on its way.
+    if (known || at !== undefined) await this.#deleteAll([key], at);
+    return known;
   }
 
-  async deleteAll(keys: readonly RegistryKey[]): Promise<void> {
+  deleteAll(keys: readonly RegistryKey[]): Promise<void> {
+    return this.#deleteAll(keys);
+  }
+
+  async #deleteAll(keys: readonly RegistryKey[], at?: WriteTime): Promise<void> {
+    const query = `DELETE FROM ${ENTRIES}${using(at)} ${WHERE_ENTRY}`;
     await this.#bulk(keys.filter(isStorableKey), ({ kind, value }) =>
-      this.#write(DELETE_ENTRY, [kind, value]),
+      this.#write(query, [...stamp(at), kind, value]),
     );
   }
 
@@ -178,23 +197,20 @@ class Store implements CassandraRegistry {
     return result.rowLength === 0 ? null : customerOf(result.first());
   }
 
-  async putCustomer(customer: Customer): Promise<void> {
+  async putCustomer(customer: Customer, at?: WriteTime): Promise<void> {
     checkCustomer(customer);
     const { id, source, target, exported } = customer;
     await this.#changeCustomer(id, () =>
-      this.#write('INSERT INTO customers (id, source, target, exported) VALUES (?, ?, ?, ?)', [
-        id,
-        source,
-        target,
-        exported,
-      ]),
+      this.#write(INSERT_CUSTOMER + using(at), [id, source, target, exported, ...stamp(at)]),
     );
   }
 
-  async deleteCustomer(id: string): Promise<boolean> {
-    if ((await this.getCustomer(id)) === null) return false;
-    await this.#changeCustomer(id, () => this.#write('DELETE FROM customers WHERE id = ?', [id]));
-    return true;
+  async deleteCustomer(id: string, at?: WriteTime): Promise<boolean> {
+    const known = (await this.getCustomer(id)) !== null;
+    const query = `DELETE FROM customers${using(at)} WHERE id = ?`;
+    if (known || at !== undefined)
+      await this.#changeCustomer(id, () => this.#write(query, [...stamp(at), id]));
+    return known;
   }
 
   async #changeCustomer(id: string, write: () => Promise<unknown>): Promise<void> {
@@ -257,7 +273,7 @@ class Store implements CassandraRegistry {
     return this.#records.amendRecord(entity, change);
   }
 
-  readRecord(entity: ProvisionedEntity): Promise<string | null> {
+  readRecord(entity: ProvisionedEntity): Promise<StoredRecord> {
     return this.#records.readRecord(entity);
   }
 

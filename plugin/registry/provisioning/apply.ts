@@ -5,6 +5,7 @@ import type {
   ProvisioningRecords,
   RegistryEntry,
   RegistryStore,
+  WriteTime,
 } from '../registry';
 import { attributesBefore, claimFields, claimRename, readRecord, renamesAfter } from './claims';
 import type { ClaimRecord, ClaimValues, Stamp } from './claims';
@@ -192,25 +193,35 @@ export class Provisioner {
   async #write(entity: ProvisionedEntity): Promise<void> {
     let written: string | null | undefined;
     for (let n = 0; n < MAX_REWRITES; n += 1) {
-      const stored = await this.#store.readRecord(entity);
-      if (stored === written) return;
-      await this.#follow(entity, readRecord(stored));
-      written = stored;
+      const { record, at } = await this.#store.readRecord(entity);
+      if (record === written) return;
+      await this.#follow(entity, readRecord(record), at);
+      written = record;
     }
   }
 
-  async #follow({ kind, value }: ProvisionedEntity, record: ClaimRecord): Promise<void> {
+  /**
+   * Writes as of the moment the record was written. Where a store knows that moment it may also carry out a write it has
+   * given up, so that what it tells now may not be what stays: then everything is written, even if it is there already.
+   */
+  async #follow(
+    { kind, value }: ProvisionedEntity,
+    record: ClaimRecord,
+    at: WriteTime | undefined,
+  ): Promise<void> {
+    const isSettled = at === undefined;
     if (kind === 'customer') {
       const customer = customerFrom(value, record);
       if (customer === undefined) return;
-      if (customer === null) await this.#store.deleteCustomer(value);
-      else if (!sameCustomer(await this.#store.getCustomer(value), customer))
-        await this.#store.putCustomer(customer);
+      if (customer === null) await this.#store.deleteCustomer(value, at);
+      else if (!(isSettled && sameCustomer(await this.#store.getCustomer(value), customer)))
+        await this.#store.putCustomer(customer, at);
       return;
     }
     const entry = entryFrom({ kind, value }, record);
-    if (entry === null) await this.#store.delete({ kind, value });
-    else if (!sameEntry(await this.#store.get({ kind, value }), entry)) await this.#store.put(entry);
+    if (entry === null) await this.#store.delete({ kind, value }, at);
+    else if (!(isSettled && sameEntry(await this.#store.get({ kind, value }), entry)))
+      await this.#store.put(entry, at);
   }
 }
 

@@ -10,6 +10,7 @@ import { initialiseCassandra } from '../../../plugin/registry/cassandra/initiali
 import type { CassandraOptions } from '../../../plugin/registry/cassandra/options';
 import { openCassandraRegistry } from '../../../plugin/registry/cassandra/registry';
 import type { CassandraRegistry } from '../../../plugin/registry/cassandra/registry';
+import { createEventHandler } from '../../../plugin/registry/provisioning/handler';
 import type { RegistryKey } from '../../../plugin/registry/registry';
 import { dropKeyspace } from '../../fixtures/cassandra/keyspace';
 import { sharedCassandra } from '../../fixtures/cassandra/shared';
@@ -62,6 +63,44 @@ describeWith(['cassandra'], 'instances on one Cassandra', () => {
     await dropKeyspace(contactPoint, keyspace);
     rmSync(folder, { recursive: true });
   }, 30_000);
+
+  it('never let a write that Cassandra carries out late win over what follows from a later event', async () => {
+    const { registry } = await instance();
+    const handler = createEventHandler({ store: registry, systems: ['source', 'target'] });
+    const tell = async ({
+      type,
+      ...variables
+    }: {
+      readonly type: string;
+      readonly [name: string]: unknown;
+    }): Promise<void> => {
+      expect((await handler.handle({ event_type: type, variables })).status).toBe(200);
+    };
+    const entity = { kind: 'account', value: 'late' } as const;
+    await tell({ type: 'Account/New', i_event: 1, system: 'source', account: 'late', site: 'main' });
+    const first = await registry.readRecord(entity);
+    const said = (await registry.get(key('late')))!;
+    await tell({ type: 'Account/Updated', i_event: 2, system: 'source', account: 'late', site: 'a' });
+    await registry.put(said, first.at);
+    expect((await registry.get(key('late')))?.site).toBe('a');
+    await tell({ type: 'Account/Deleted', i_event: 3, system: 'source', account: 'late' });
+    await registry.put(said, first.at);
+    expect(await registry.get(key('late'))).toBeNull();
+
+    const move = { system: 'source', customer: 'late', source: 'source', target: 'target' };
+    await tell({ type: 'Customer/Exported', i_event: 4, ...move });
+    const exported = await registry.readRecord({ kind: 'customer', value: 'late' });
+    const before = (await registry.getCustomer('late'))!;
+    await tell({ type: 'Customer/RolledBack', i_event: 5, ...move });
+    await registry.putCustomer(before, exported.at);
+    expect((await registry.getCustomer('late'))?.exported).toBe(false);
+    await tell({ type: 'Customer/Deleted', i_event: 6, system: 'source', customer: 'late' });
+    await registry.putCustomer(before, exported.at);
+    expect(await registry.getCustomer('late')).toBeNull();
+    // By hand still counts as now.
+    await registry.put(said);
+    expect((await registry.get(key('late')))?.site).toBe('main');
+  });
 
   it('that were cut off for a while hear of everything that changed meanwhile', async () => {
     const [host = '', port] = contactPoint.split(':');
