@@ -25,6 +25,9 @@ export interface YamlSource {
   isFromEnvironment(path: Path): boolean;
 }
 
+/** Uses of anchors in one file, those within each other counted as often as they unfold. */
+const MAX_ALIASES = 100;
+
 /** Reads YAML 1.2 and fills in the environment. `file` is only shown. */
 export function readYaml(text: string, file: string, environment: Environment): YamlSource {
   const lines = new LineCounter();
@@ -48,9 +51,17 @@ export function readYaml(text: string, file: string, environment: Environment): 
       },
     });
   }
+  let value: unknown;
+  try {
+    if (problems.length === 0) value = document.toJS({ maxAliasCount: MAX_ALIASES });
+  } catch (error) {
+    // Aliases of aliases could grow without end; the library stops at the limit.
+    const found = error instanceof ReferenceError ? 'more' : String(error);
+    problems.push(problem([], `at most ${MAX_ALIASES} uses of anchors`, found, { file }));
+  }
   const scalarAt = (path: Path): Node | undefined => nodeAt(document, path);
   return {
-    value: problems.length === 0 ? document.toJS() : undefined,
+    value,
     problems,
     origin: {
       file,

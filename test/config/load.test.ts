@@ -94,6 +94,11 @@ describe('readConfig', () => {
 
   it.each([
     ['a tab in the indentation', 'a:\n\tb: 1\n', 'dsbc.yaml:2: expected YAML; found'],
+    [
+      'aliases that unfold without end',
+      `a0: &a0 [x, x, x, x, x, x, x, x, x]\n${Array.from({ length: 8 }, (_, n) => `a${n + 1}: &a${n + 1} [${Array(9).fill(`*a${n}`).join(', ')}]`).join('\n')}\n`,
+      'dsbc.yaml: expected at most 100 uses of anchors; found more',
+    ],
     ['a key twice', 'mtu: 1300\nmtu: 1400\n', 'dsbc.yaml:2: expected each key once; found mtu a second time'],
     [
       'a quoted key twice',

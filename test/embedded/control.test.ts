@@ -145,6 +145,11 @@ describe('requests without an application for them', () => {
     expect(dropped).toBe(1);
     expect(phone.received.map(({ status }) => status).sort()).toEqual([501, 503]);
     expect(phone.received.find(({ status }) => status === 501)?.get('allow')).toContain('INVITE');
+    // A method in lower case is another method (RFC 3261 §7.1).
+    phone.send(requestOf('message', 'sip:example.com', phone.host), us);
+    await until(() => phone.received.length === 3);
+    expect(phone.received[2]?.status).toBe(501);
+    expect(dropped).toBe(1);
     await lab.close();
   });
 
