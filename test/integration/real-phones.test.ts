@@ -90,7 +90,12 @@ describe(`real phones and a real site, ${sipServerKind} SIP server`, () => {
     await linphone.transfer(`sip:1003@${DOMAIN}`);
     await other.incoming();
     await other.accept();
-    await Promise.all([baresip.established(), other.established(), linphone.closed()]);
+    await Promise.all([baresip.established(), other.established()]);
+    // The processes of the site race, so that a NOTIFY can overtake the 202 to the REFER (RFC 3515 §2.4.4 allows it).
+    // linphone answers that 491 and never hears how the transfer went: then it is hung up by hand.
+    const byHand = setTimeout(() => void linphone.hangup(), 3000);
+    await linphone.closed();
+    clearTimeout(byHand);
     await other.hangup();
     await Promise.all([baresip.closed(), other.closed()]);
     await establish(linphone, baresip, '1001');
