@@ -1,4 +1,5 @@
 import { DISPATCHED_METHODS } from '../link/create-link';
+import { reasonPhrase } from '../message/build';
 import type { Decision, Step } from '../routing/decision';
 
 type ServerKind = 'embedded' | 'drachtio';
@@ -17,12 +18,6 @@ const ANSWERS: Readonly<Record<ServerKind, (method: string) => number | undefine
 const WITHIN: ReadonlySet<string> = new Set(['ACK', 'BYE', 'CANCEL', 'PRACK', 'UPDATE']);
 const SILENT: ReadonlySet<string> = new Set(['ACK', 'PRACK']);
 
-const REASONS: Readonly<Record<number, string>> = {
-  481: 'Call/Transaction Does Not Exist',
-  501: 'Not Implemented',
-  503: 'Service Unavailable',
-};
-
 /** What becomes of a request whose method the DSBC does not dispatch; undefined if it does. */
 export function uncarried(method: string, server: ServerKind, steps: Step[]): Decision | undefined {
   if (DISPATCHED_METHODS.some((each) => each.toUpperCase() === method)) return undefined;
@@ -35,7 +30,7 @@ export function uncarried(method: string, server: ServerKind, steps: Step[]): De
     steps.push({ step: 'method', because: `${alone} ${name} gives no answer` });
     return { kind: 'drop', steps };
   }
-  const reason = REASONS[status] ?? '';
+  const reason = reasonPhrase(status);
   steps.push({ step: 'method', because: `${alone} ${name} answers ${status} ${reason}` });
   return { kind: 'answer', status, reason, steps };
 }
