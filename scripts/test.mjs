@@ -1,6 +1,7 @@
-// npm test: installs what is one package away (root on Debian), builds, then runs Jest twice: first what only
-// computes, side by side; then test/integration, whose timing other work would disturb, one file after the other.
-// With arguments they go to Jest as they are, in one run.
+// npm test: installs what is one package away (root on Debian), builds, then runs Jest three times: first what only
+// computes, two files at once; then those of test/integration that mostly wait, three at once; then those that measure
+// or load, whose timing other work would disturb, one after the other. With arguments they go to Jest as they are, in
+// one run.
 import { spawnSync } from 'node:child_process';
 import { mkdtempSync, readFileSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
@@ -11,6 +12,19 @@ const run = (command, args, env = {}) =>
   spawnSync(command, args, { stdio: 'inherit', env: { ...process.env, ...env } }).status ?? 1;
 const jest = (...args) => [process.execPath, ['node_modules/jest/bin/jest.js', ...args]];
 
+/** The beginnings of the names of what runs alone: it loads the machine, or its bounds are times. */
+const ALONE = [
+  'b2bua-soak',
+  'cancel-moments',
+  'ha-',
+  'handed',
+  'migration',
+  'registry-',
+  'sites-',
+  'update-under-load',
+];
+const alone = `/test/integration/(${ALONE.join('|')})`;
+
 const options = process.argv.slice(2);
 if (process.env.DSBC_TEST_NO_INSTALL === undefined) run('bash', ['scripts/install-test-tools.sh']);
 let status = run(process.execPath, ['scripts/build.mjs']);
@@ -20,7 +34,8 @@ if (status === 0 && options.length > 0) {
   const total = { passed: 0, failed: 0, skipped: 0 };
   const phases = [
     ['--maxWorkers=2', '--testPathIgnorePatterns=/test/integration/'],
-    ['--runInBand', '--testPathPatterns=/test/integration/'],
+    ['--maxWorkers=3', '--testPathPatterns=/test/integration/', `--testPathIgnorePatterns=${alone}`],
+    ['--runInBand', `--testPathPatterns=${alone}`],
   ];
   for (const [i, phase] of phases.entries()) {
     const summary = join(folder, `summary-${i}.json`);
