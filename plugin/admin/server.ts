@@ -16,6 +16,7 @@ import { healthRoutes, probeRoutes } from './routes/health';
 import { liveRoutes } from './routes/live';
 import { registryRoutes } from './routes/registry';
 import { siteRoutes } from './routes/sites';
+import { answerUnread } from './unread';
 
 export interface AdminOptions {
   readonly config: AdminConfig;
@@ -63,6 +64,9 @@ export async function buildAdmin(options: AdminOptions): Promise<FastifyInstance
     // A page left open must not keep the process from ending.
     forceCloseConnections: true,
     ajv: { customOptions: { coerceTypes: true, removeAdditional: false } },
+    // Before a route is found there is no scope whose error handler would be asked.
+    frameworkErrors: (error, request, reply) => void sendProblem(reply, problemOf(error, log, request)),
+    clientErrorHandler: answerUnread,
     ...httpsOptions(config),
   });
   app.setErrorHandler((error, request, reply) => sendProblem(reply, problemOf(error, log, request)));

@@ -1,5 +1,6 @@
 import type { FastifyInstance } from 'fastify';
-import { createServer } from 'node:net';
+import { connect, createServer } from 'node:net';
+import { text } from 'node:stream/consumers';
 import { buildAdmin, startAdmin, type AdminServer } from '../../plugin/admin/server';
 import { DsbcError } from '../../plugin/errors';
 import { silentLogger } from '../../plugin/telemetry/logger';
@@ -314,6 +315,26 @@ describe('startAdmin', () => {
     await taken.body?.cancel();
     const refused = await fetch(url, { headers: { accept: 'application/json' } });
     expect([refused.status, await refused.json()]).toMatchObject([406, { title: 'Not Acceptable' }]);
+  });
+
+  it.each([
+    ['FOO / HTTP/1.1\r\nHost: localhost\r\n\r\n', 400, 'Bad Request'],
+    ['GET /v1/sites/%zz HTTP/1.1\r\nHost: localhost\r\n\r\n', 400, 'Bad Request'],
+    [
+      `GET / HTTP/1.1\r\nHost: localhost\r\nX: ${'x'.repeat(20_000)}\r\n\r\n`,
+      431,
+      'Request Header Fields Too Large',
+    ],
+    ['not HTTP at all\r\n\r\n', 400, 'Bad Request'],
+  ])('answers with a problem what no route ever sees: %#', async (request, status, title) => {
+    const { port } = await start();
+    const socket = connect(port, '127.0.0.1');
+    socket.end(request);
+    const answer = await text(socket);
+    const [head = '', body = ''] = answer.split('\r\n\r\n');
+    expect(head).toMatch(`HTTP/1.1 ${status} ${title}`);
+    expect(head).toMatch(/^content-type: application\/problem\+json/im);
+    expect(JSON.parse(body)).toMatchObject({ status, title });
   });
 
   it('says that its port is taken', async () => {
