@@ -12,18 +12,14 @@ const run = (command, args, env = {}) =>
   spawnSync(command, args, { stdio: 'inherit', env: { ...process.env, ...env } }).status ?? 1;
 const jest = (...args) => [process.execPath, ['node_modules/jest/bin/jest.js', ...args]];
 
-/** The beginnings of the names of what runs alone: it loads the machine, or its bounds are times. */
+/** The beginnings of what runs alone: it loads the machine, or its bounds are times. */
 const ALONE = [
-  'b2bua-soak',
-  'cancel-moments',
-  'ha-',
-  'handed',
-  'migration',
-  'registry-',
-  'sites-',
-  'update-under-load',
+  ...['b2bua-soak', 'cancel-moments', 'ha-', 'handed', 'migration', 'registry-', 'sites-', 'update-'].map(
+    (name) => `integration/${name}`,
+  ),
+  'native/network',
 ];
-const alone = `/test/integration/(${ALONE.join('|')})`;
+const alone = `/test/(${ALONE.join('|')})`;
 
 const options = process.argv.slice(2);
 if (process.env.DSBC_TEST_NO_INSTALL === undefined) run('bash', ['scripts/install-test-tools.sh']);
@@ -33,7 +29,7 @@ if (status === 0 && options.length > 0) {
 } else if (status === 0) {
   const total = { passed: 0, failed: 0, skipped: 0 };
   const phases = [
-    ['--maxWorkers=2', '--testPathIgnorePatterns=/test/integration/'],
+    ['--maxWorkers=2', `--testPathIgnorePatterns=/test/integration/|${alone}`],
     ['--maxWorkers=3', '--testPathPatterns=/test/integration/', `--testPathIgnorePatterns=${alone}`],
     ['--runInBand', `--testPathPatterns=${alone}`],
   ];
