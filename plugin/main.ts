@@ -102,10 +102,8 @@ export class Dsbc {
       this.metrics.add('dsbc_hook_failures_total', { hook, reason: hookFailureReason(error) });
     });
     this.hooks.addAll(options.hooks ?? {});
-    this.admission = new Admission(
-      config.limits,
-      this.#now,
-      () => this.group === undefined || this.group.servingTerm() !== 0,
+    this.admission = new Admission(config.limits, this.#now, () =>
+      this.group === undefined ? undefined : this.group.servingTerm() !== 0,
     );
     this.bindings = new BindingTable({ maxBindings: config.nat.max_bindings, now: this.#now });
     this.servers = new SipServers({ config, tokens: () => this.#tokens, log: this.log });
@@ -316,10 +314,11 @@ export class Dsbc {
       decisions: () => this.#decisions,
       decide: (decisions) => this.#decide(decisions),
       log: this.log,
-      // New requests are met with silence: their retransmission finds the instance that takes over.
+      // What would end with us is met with silence: its retransmission finds the instance that takes over. Bridged calls that ring
+      // now are not waited for: they ring for longer than anybody should be kept from registering.
       quiesce: async (limitMs) => {
-        this.admission.setMode('standby');
-        await this.admission.idle(limitMs);
+        this.admission.setMode('handing_over');
+        await this.admission.idle(limitMs, ['ours']);
       },
       serve: (active) => this.setActive(active),
       healthChanged: () => this.#tellGroup(),
@@ -373,7 +372,7 @@ export class Dsbc {
 
   /** Takes nothing new and waits until what is under way has ended; true if all of it has. */
   drain(timeoutMs: number = this.#settings.config.drain_ms): Promise<boolean> {
-    if (this.admission.mode === 'serving') this.admission.setMode('draining');
+    if (this.admission.mode !== 'standby') this.admission.setMode('draining');
     return this.admission.idle(timeoutMs);
   }
 

@@ -1,4 +1,4 @@
-import { Admission, type Refusal } from './admission/admission';
+import { Admission, type Refusal, type Standing } from './admission/admission';
 import { RuleLimits } from './admission/rule-limits';
 import type { Config } from './config/types';
 import { ask, type Registry } from './dispatch/ask';
@@ -61,6 +61,8 @@ export interface PipelineParts {
 
 /** Seconds after which a refused caller may come again. */
 const REFUSED_RETRY_AFTER_S = 5;
+/** The same where another instance is about to serve. */
+const HANDED_OVER_RETRY_AFTER_S = 1;
 
 /** One request on its way. */
 interface Call {
@@ -69,8 +71,7 @@ interface Call {
   readonly settings: Settings;
   readonly source: Source;
   readonly context: Omit<HookContext, 'signal'>;
-  /** The SIP server goes on with it by itself. */
-  isHandedOn: boolean;
+  standing: Standing;
 }
 
 /** Ends a request's way early, with an answer. */
@@ -116,12 +117,13 @@ export class Pipeline {
       await this.#refuse(call, refusal);
       return;
     }
+    if (admission.mode === 'handing_over') this.#move(call, 'handed_on');
     try {
       await this.#live(call);
     } catch (error) {
       await this.#failed(call, error);
     } finally {
-      admission.leave(call.isHandedOn);
+      admission.leave(call.standing);
       record.milliseconds = now() - start;
       this.#ended(call);
     }
@@ -148,7 +150,7 @@ export class Pipeline {
       server: request.link.name,
       notes: new Map<string, unknown>(),
     };
-    return { request, record, settings, source, context, isHandedOn: false };
+    return { request, record, settings, source, context, standing: 'ours' };
   }
 
   /** The way of a request that was let in. */
@@ -163,6 +165,7 @@ export class Pipeline {
       call.request.link.drop(call.request);
       return;
     }
+    if (await this.#isLeft(call, outcome.decision)) return;
     await this.#carry(call, outcome.decision, outcome.facts);
   }
 
@@ -299,10 +302,37 @@ export class Pipeline {
       this.#turns.set(system, (this.#turns.get(system) ?? 0) + 1);
   }
 
+  #move(call: Call, to: Standing): void {
+    this.#parts.admission.move(call.standing, to);
+    call.standing = to;
+  }
+
+  /**
+   * Whether the request is left to the instance that has the addresses, or will have them in a moment. Until they are gone a
+   * proxied request is carried: its answers find their way through any instance. The others would end with ours: in silence,
+   * so that they are sent again; where the SIP server has said 100 to an INVITE, with a 503.
+   */
+  async #isLeft(call: Call, decision: CarriedDecision): Promise<boolean> {
+    const { request, record, standing } = call;
+    const { admission, relays } = this.#parts;
+    const cameLate = standing === 'handed_on' && decision.relay !== 'proxy';
+    if (admission.maySend && !cameLate) return false;
+    record.reason = 'standby';
+    if (admission.maySend && request.message.method === 'INVITE' && !request.link.capabilities.dropRequests) {
+      record.status = 503;
+      const headers: HeaderLine[] = [['Retry-After', String(HANDED_OVER_RETRY_AFTER_S)]];
+      await relays.answer(request, { status: 503, headers });
+    } else {
+      record.ending = 'dropped';
+      request.link.drop(request, 'take');
+    }
+    return true;
+  }
+
   /** Lets a relay carry the request, attempt after attempt, and learns from what comes back. */
   async #carry(call: Call, decision: CarriedDecision, facts: OrderFacts): Promise<void> {
     const { request, record, settings } = call;
-    const { relays, admission, linkOf, tokens, lessons, log } = this.#parts;
+    const { relays, linkOf, tokens, lessons, log } = this.#parts;
     // The caller hung up while we were asking; the server has answered it.
     if (request.cancelled) {
       record.ending = 'cancelled';
@@ -316,10 +346,8 @@ export class Pipeline {
       if (oversize.sentOver === 'udp') log.warn(line, 'too long for UDP');
       else log.info(line, 'sent over TCP, as it is too long for UDP');
     }
-    if (order.relay === 'proxy') {
-      call.isHandedOn = true;
-      admission.handOn();
-    }
+    if (order.relay === 'proxy') this.#move(call, 'handed_on');
+    else if (order.relay === 'b2bua') this.#move(call, 'bridged');
     const result = await relays.carry(request, {
       ...order,
       onAnswer: (answer) => lessons.learn(request, decision, answer, facts.behindNat),
@@ -380,7 +408,7 @@ export class Pipeline {
     record.reason = refusal;
     if (Admission.isSilent(refusal)) {
       record.ending = 'dropped';
-      request.link.drop(request);
+      request.link.drop(request, refusal === 'standby' ? 'take' : 'swallow');
     } else {
       record.status = 503;
       const headers: HeaderLine[] = [['Retry-After', String(REFUSED_RETRY_AFTER_S)]];

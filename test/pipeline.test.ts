@@ -380,3 +380,65 @@ it('drachtio-server: an INVITE behind NAT goes by b2bua', async () => {
   const { order } = await lab.send({ headers: ['Contact: <sip:1001@192.0.2.33>'] });
   expect(order).toMatchObject({ relay: 'b2bua', onPath: true });
 });
+
+describe('while the addresses go to another instance', () => {
+  const call: SipRequest = { uri: 'sip:1002@example.com' };
+  const NEAR = ['Contact: <sip:1001@203.0.113.7:40812>'];
+
+  it('a proxied call is carried to the last moment, a registration is left to the other', async () => {
+    const lab = new PipelineLab({ holds: () => true });
+    lab.admission.setMode('handing_over');
+    expect((await lab.send({ ...call, headers: NEAR })).order).toMatchObject({ relay: 'proxy' });
+    const outcome = await lab.send(register());
+    expect(outcome).toMatchObject({ order: undefined, answers: [], dropped: true, takenAgain: true });
+    expect(outcome.record).toMatchObject({ ending: 'dropped', reason: 'standby' });
+    expect(lab.admission.inFlight).toBe(0);
+  });
+
+  it('nothing that comes now is waited for', async () => {
+    let answer: (() => void) | undefined;
+    const lab = new PipelineLab({
+      holds: () => true,
+      lookup: () => new Promise((resolve) => (answer = () => resolve(null))),
+    });
+    lab.admission.setMode('handing_over');
+    const sent = lab.send(register());
+    while (answer === undefined) await new Promise(setImmediate);
+    expect(await lab.admission.idle(0)).toBe(true);
+    answer();
+    await sent;
+    expect(lab.admission.inFlight).toBe(0);
+  });
+
+  it('a call that needs two dialogs is 503 where the server has said 100, else left in silence', async () => {
+    const hidden: SipRequest = { ...call, headers: ['Contact: <sip:1001@192.168.1.20:5060>'] };
+    const modes = [
+      [{ ...DRACHTIO_CAPABILITIES }, [503], false],
+      [{ ...DRACHTIO_CAPABILITIES, dropRequests: true }, [], true],
+    ] as const;
+    for (const [capabilities, statuses, dropped] of modes) {
+      const lab = new PipelineLab({ holds: () => true, capabilities });
+      lab.admission.setMode('handing_over');
+      const outcome = await lab.send(hidden);
+      expect(outcome.record).toMatchObject({ relay: 'b2bua', reason: 'standby' });
+      expect(outcome.order).toBeUndefined();
+      expect(outcome.answers.map(({ status }) => status)).toEqual(statuses);
+      expect(outcome.dropped).toBe(dropped);
+    }
+  });
+
+  it('what was being looked up when they went is not sent', async () => {
+    for (const request of [register(), { ...call, headers: NEAR }]) {
+      let holds = true;
+      const lab = new PipelineLab({
+        holds: () => holds,
+        lookup: () => {
+          holds = false;
+          return Promise.resolve({ kind: 'account', system: 'source' });
+        },
+      });
+      const outcome = await lab.send(request);
+      expect(outcome).toMatchObject({ order: undefined, answers: [], dropped: true, takenAgain: true });
+    }
+  });
+});

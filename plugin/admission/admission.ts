@@ -4,8 +4,11 @@ import type { Role } from '../routing/decision';
 import type { MonotonicClock } from '../telemetry/clock';
 import { SourceLimits } from './source-limits';
 
-/** What this instance does with new requests: all of them, none with a 503, or none in silence. */
-export const SERVICE_MODES = ['serving', 'draining', 'standby'] as const;
+/**
+ * What this instance does with new requests: takes all of them; only those that would survive its end (a hand-over is under
+ * way); none with a 503; none in silence.
+ */
+export const SERVICE_MODES = ['serving', 'handing_over', 'draining', 'standby'] as const;
 export type ServiceMode = (typeof SERVICE_MODES)[number];
 
 /** Why a request is not taken. `silent`: nothing is said; else 503 with Retry-After. */
@@ -13,6 +16,14 @@ export const REFUSALS = ['standby', 'draining', 'too_many', 'too_fast', 'blocked
 export type Refusal = (typeof REFUSALS)[number];
 
 const SILENT: ReadonlySet<Refusal> = new Set(['standby', 'blocked']);
+
+/**
+ * Whose a request that was let in is. `ours`: soon over, our end would cut it off. `bridged`: carried as two dialogs, which may
+ * ring for long. `handed_on`: nobody waits for it, since the SIP server goes on with it by itself, or it came when a hand-over was
+ * under way.
+ */
+export const STANDINGS = ['ours', 'bridged', 'handed_on'] as const;
+export type Standing = (typeof STANDINGS)[number];
 
 /** Statuses that look like a scanner at work when an endpoint gets nothing else. */
 const SUSPICIOUS = new Set([400, 403, 404, 414, 416, 420, 481, 482, 483]);
@@ -23,25 +34,26 @@ const SUSPICIOUS = new Set([400, 403, 404, 414, 416, 420, 481, 482, 483]);
  */
 export class Admission {
   readonly #sources: SourceLimits;
-  readonly #isServing: () => boolean;
+  readonly #holds: () => boolean | undefined;
   #limits: LimitsConfig;
   #exempt: AddressTable<true>;
   #mode: ServiceMode = 'serving';
-  #inFlight = 0;
-  /** Of these, the ones that a SIP server goes on with by itself: their end is not ours to wait for. */
-  #handedOn = 0;
-  #idle: (() => void)[] = [];
+  readonly #inFlight: Record<Standing, number> = { ours: 0, bridged: 0, handed_on: 0 };
+  #idle: { readonly for: readonly Standing[]; readonly resolve: () => void }[] = [];
 
-  /** @param isServing asked at each request, since a process that just woke up has heard nothing yet */
-  constructor(limits: LimitsConfig, now: MonotonicClock, isServing: () => boolean = () => true) {
-    this.#isServing = isServing;
+  /**
+   * @param holds whether the addresses of the group are here at this very moment; undefined: there is no group. Asked at each
+   *   request: a process that just woke up has heard nothing yet, and one that just took over is sent requests before it hears so.
+   */
+  constructor(limits: LimitsConfig, now: MonotonicClock, holds: () => boolean | undefined = () => undefined) {
+    this.#holds = holds;
     this.#limits = limits;
     this.#sources = new SourceLimits(limits.per_source, now);
     this.#exempt = exemptTable(limits);
   }
 
   get inFlight(): number {
-    return this.#inFlight;
+    return this.#count(STANDINGS);
   }
 
   get mode(): ServiceMode {
@@ -62,35 +74,39 @@ export class Admission {
     return SILENT.has(refusal);
   }
 
-  /** Lets a request in, which then must `leave` once; or says why not. */
+  /** Whether SIP may be sent now. A request that was let in is left to whoever has the addresses when it may not. */
+  get maySend(): boolean {
+    return this.#holds() ?? this.#mode !== 'standby';
+  }
+
+  /** Lets a request in, which is `ours` then and must `leave` once; or says why not. */
   enter(address: string, role: Role): Refusal | undefined {
-    if (this.#mode !== 'serving') return this.#mode;
-    if (!this.#isServing()) return 'standby';
-    if (this.#inFlight >= this.#limits.max_in_flight) return 'too_many';
+    if (!this.maySend) return 'standby';
+    if (this.#mode === 'draining') return 'draining';
+    if (this.inFlight >= this.#limits.max_in_flight) return 'too_many';
     if (this.#isLimited(address, role)) {
       const verdict = this.#sources.take(address);
       if (verdict !== 'free') return verdict;
     }
-    this.#inFlight++;
+    this.#inFlight.ours++;
     return undefined;
   }
 
-  /** A request that was let in is the SIP server's from now on: it is proxied, and would survive our end. */
-  handOn(): void {
-    this.#handedOn++;
-    this.#tellIdle();
+  /** A request that was let in is somebody else's from now on. */
+  move(from: Standing, to: Standing): void {
+    this.#inFlight[to]++;
+    this.leave(from);
   }
 
-  /** @param wasHandedOn `handOn` was called for it */
-  leave(wasHandedOn = false): void {
-    this.#inFlight--;
-    if (wasHandedOn) this.#handedOn--;
-    this.#tellIdle();
+  leave(standing: Standing = 'ours'): void {
+    this.#inFlight[standing]--;
+    const waiting = this.#idle;
+    this.#idle = waiting.filter((one) => this.#count(one.for) > 0);
+    for (const one of waiting) if (this.#count(one.for) === 0) one.resolve();
   }
 
-  #tellIdle(): void {
-    if (this.#inFlight > this.#handedOn) return;
-    for (const resolve of this.#idle.splice(0)) resolve();
+  #count(standings: readonly Standing[]): number {
+    return standings.reduce((sum, standing) => sum + this.#inFlight[standing], 0);
   }
 
   /**
@@ -107,18 +123,18 @@ export class Admission {
   }
 
   /**
-   * Resolves when nothing is under way that our end would cut off, at the latest after so many milliseconds; false if
-   * something still is.
+   * Resolves when none of these is under way (default: nothing that our end would cut off), at the latest after so many
+   * milliseconds; false if something still is.
    */
-  async idle(timeoutMs: number): Promise<boolean> {
-    if (this.#inFlight === this.#handedOn) return true;
+  async idle(timeoutMs: number, of: readonly Standing[] = ['ours', 'bridged']): Promise<boolean> {
+    if (this.#count(of) === 0) return true;
     let timer: NodeJS.Timeout | undefined;
     await new Promise<void>((resolve) => {
-      this.#idle.push(resolve);
+      this.#idle.push({ for: of, resolve });
       timer = setTimeout(resolve, timeoutMs);
     });
     clearTimeout(timer);
-    return this.#inFlight === this.#handedOn;
+    return this.#count(of) === 0;
   }
 
   #isLimited(address: string, role: Role): boolean {

@@ -174,8 +174,8 @@ export class DrachtioLink implements DialogLink {
     await this.requests.give(request, response);
   }
 
-  drop(request: InboundRequest): void {
-    this.requests.drop(request);
+  drop(request: InboundRequest, retransmissions: 'swallow' | 'take' = 'swallow'): void {
+    this.requests.drop(request, retransmissions);
   }
 
   async respondInDialog(request: InboundRequest, response: ResponseSpec): Promise<SipDialog> {

@@ -42,5 +42,8 @@ export function proxyOrders(options: ProxyOptions, can: LinkCapabilities): Heade
 export const timeoutOrder = (timeoutMs: number, can: LinkCapabilities): HeaderLine[] =>
   can.cancelOwnTransactions ? [['X-Dsbc-Timeout', String(Math.ceil(timeoutMs))]] : [];
 
-export const dropOrder: HeaderLine = ['X-Dsbc-Drop', 'yes'];
+export const dropOrder = (retransmissions: 'swallow' | 'take'): HeaderLine => [
+  'X-Dsbc-Drop',
+  retransmissions === 'take' ? 'forget' : 'yes',
+];
 export const abandonOrder: HeaderLine = ['X-Dsbc-Abandon', 'yes'];

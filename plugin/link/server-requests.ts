@@ -155,7 +155,7 @@ export class ServerRequests {
     await this.parts.channel.command(entry.socket, text, replied);
   }
 
-  drop(request: InboundRequest): void {
+  drop(request: InboundRequest, retransmissions: 'swallow' | 'take'): void {
     const entry = this.entryOf(request);
     if (entry === undefined || entry.settled) return;
     this.parts.table.remove(entry);
@@ -164,7 +164,7 @@ export class ServerRequests {
     const text = sipCommand({
       transactionId: request.id,
       startLine: 'SIP/2.0 480 Dropped',
-      headers: [dropOrder],
+      headers: [dropOrder(retransmissions)],
       body: '',
     });
     this.parts.channel.sendAndForget(entry.socket, text);

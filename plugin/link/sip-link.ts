@@ -205,8 +205,12 @@ export interface SipLink {
   request(request: ClientRequest): Promise<ClientOutcome>;
   proxy(request: InboundRequest, options: ProxyOptions): Promise<ProxyOutcome>;
   respond(request: InboundRequest, response: ResponseSpec): Promise<void>;
-  /** Leaves the request without an answer and forgets it. */
-  drop(request: InboundRequest): void;
+  /**
+   * Leaves the request without an answer and forgets it.
+   * @param retransmissions what becomes of them: swallowed (default), or taken as new requests, for when this instance may
+   *   serve again before the sender gives up. Only where `dropRequests` is a capability; drachtio-server swallows.
+   */
+  drop(request: InboundRequest, retransmissions?: 'swallow' | 'take'): void;
   /** At most one handler; what it throws is logged and answered 500. */
   onRequest(handler: (request: InboundRequest) => void | Promise<void>): void;
   onState(listener: (state: LinkState) => void): void;

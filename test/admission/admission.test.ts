@@ -135,13 +135,38 @@ describe('Admission', () => {
     const admission = new Admission(limits(), () => 0);
     admission.enter(OFFICE, 'site');
     const idle = admission.idle(10_000);
-    admission.handOn();
+    admission.move('ours', 'handed_on');
     expect(await idle).toBe(true);
     expect(admission.inFlight).toBe(1);
-    admission.leave(true);
+    admission.leave('handed_on');
     expect(admission.inFlight).toBe(0);
     admission.enter(OFFICE, 'site');
     expect(await admission.idle(10)).toBe(false);
+  });
+
+  it('waits for bridged calls or not, as it is asked', async () => {
+    const admission = new Admission(limits(), () => 0);
+    admission.enter(OFFICE, 'site');
+    admission.move('ours', 'bridged');
+    expect(await admission.idle(10, ['ours'])).toBe(true);
+    expect(await admission.idle(10)).toBe(false);
+  });
+
+  it('lets in during a hand-over; with a group, who has the addresses decides, whatever was told', () => {
+    let holds: boolean | undefined = true;
+    const admission = new Admission(
+      limits(),
+      () => 0,
+      () => holds,
+    );
+    admission.setMode('handing_over');
+    expect(admission.enter(OFFICE, 'site')).toBeUndefined();
+    admission.setMode('standby');
+    // The addresses are here, and the word of it is on its way.
+    expect(admission.enter(OFFICE, 'site')).toBeUndefined();
+    admission.setMode('serving');
+    holds = false;
+    expect(admission.enter(OFFICE, 'site')).toBe('standby');
   });
 
   it('asks at each request whether this instance still serves', () => {

@@ -153,6 +153,34 @@ describe('requests without an application for them', () => {
     await lab.close();
   });
 
+  it('an INVITE that the application drops, or leaves alone, has no 100 before 200 ms are over', async () => {
+    const clock = new FakeClock();
+    let came = 0;
+    const lab = await openLab(
+      (srf) =>
+        srf.invite((_req, res) => {
+          came += 1;
+          if (came < 3) res.send(480, { headers: { 'X-Dsbc-Drop': 'forget' } });
+        }),
+      { clock },
+    );
+    const { phone, us } = lab;
+    const invite = requestOf('INVITE', 'sip:1002@example.com', phone.host);
+    // Forgotten: its retransmission is a new request.
+    for (const time of [1, 2, 3]) {
+      phone.send(invite, us);
+      await until(() => came === time);
+    }
+    await until(() => lab.server.counts().pending === 1);
+    clock.advance(199);
+    await pause(30);
+    expect(phone.received).toEqual([]);
+    clock.advance(1);
+    await until(() => phone.received.length === 1);
+    expect(phone.received[0]?.status).toBe(100);
+    await lab.close();
+  });
+
   it('and too many at once get 503 with Retry-After, while those under way go on', async () => {
     const held: AppRequest[] = [];
     const lab = await openLab((srf) => srf.message((req) => held.push(req)), { limits: { transactions: 5 } });

@@ -66,7 +66,8 @@ export class AnswerCommand {
     else if (!status) application.reply(command.id, 'NOK|malformed status line');
     else if (!pending) application.reply(command.id, 'NOK|Response not sent due to unknown transaction');
     else if (parsed.orders.has('drop')) {
-      pending.transaction.swallow();
+      if (parsed.orders.get('drop') === 'forget') pending.transaction.close();
+      else pending.transaction.swallow();
       this.#requests.settled(pending);
       application.reply(command.id, 'OK');
     } else

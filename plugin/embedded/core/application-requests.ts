@@ -11,6 +11,8 @@ import type { PendingRequest } from './pending-request';
 
 /** An application that neither answers nor proxies an INVITE in this time is not going to. */
 const DECISION_MS = 64_000;
+/** An INVITE gets its 100 when the application proxies it, or after this long (RFC 3261 §17.2.1). */
+const TRYING_MS = 200;
 /** After a provisional answer: as long as somebody may let it ring. */
 const RINGING_MS = 600_000;
 
@@ -41,7 +43,10 @@ export class ApplicationRequests {
     return this.#pending.size;
   }
 
-  /** Hands a request to an application. */
+  /**
+   * Hands a request to an application. An INVITE has no 100 yet: once it has, its caller sends it no more, and if the
+   * application then drops it, or dies, nobody ever would.
+   */
   offer(transaction: ServerTransaction, inbound: Inbound, application: Application, dialogId = ''): void {
     const pending: PendingRequest = {
       id: transaction.id,
@@ -49,6 +54,7 @@ export class ApplicationRequests {
       application,
       dialogId,
       patience: undefined,
+      trying: undefined,
       search: undefined,
       tag: undefined,
       reliableSequence: 0,
@@ -59,7 +65,10 @@ export class ApplicationRequests {
       cancelled: (cancel) => this.#cancelled(pending, cancel),
       ended: () => this.#forget(pending),
     };
-    if (transaction.method === 'INVITE') this.#wait(pending, DECISION_MS);
+    if (transaction.method === 'INVITE') {
+      this.#wait(pending, DECISION_MS);
+      pending.trying = this.#clock.after(TRYING_MS, () => this.#try(pending));
+    }
     application.tell(requestFrame(inbound, pending.id, dialogId));
   }
 
@@ -76,13 +85,16 @@ export class ApplicationRequests {
 
   /** An answer of the application was sent. */
   answered(pending: PendingRequest, status: number): void {
+    pending.trying?.cancel();
     if (status >= 200) this.#forget(pending);
     else this.#wait(pending, RINGING_MS);
   }
 
-  /** From here on the search answers. */
+  /** From here on the search answers; it has sent the request. */
   proxied(pending: PendingRequest): void {
     pending.patience?.cancel();
+    pending.trying?.cancel();
+    this.#try(pending);
   }
 
   /** The search is over. */
@@ -113,6 +125,12 @@ export class ApplicationRequests {
     pending.patience = this.#clock.after(milliseconds, () => this.#refuse(pending, 504));
   }
 
+  #try({ transaction }: PendingRequest): void {
+    const { request, status } = transaction;
+    if (request?.message.method !== 'INVITE' || status > 0) return;
+    transaction.respond(100, answerText(request.message, { status: 100 }));
+  }
+
   #cancelled(pending: PendingRequest, cancel: Inbound): void {
     pending.application.tell(requestFrame(cancel, pending.id, pending.dialogId));
     if (pending.search) pending.search.cancel();
@@ -131,6 +149,7 @@ export class ApplicationRequests {
 
   #forget(pending: PendingRequest): void {
     pending.patience?.cancel();
+    pending.trying?.cancel();
     pending.undoEarly?.();
     pending.undoEarly = undefined;
     this.#pending.delete(pending.id);

@@ -12,6 +12,8 @@ export interface PendingRequest {
   readonly dialogId: string;
   /** Ends the wait for the application. */
   patience: Timer | undefined;
+  /** Sends the 100 of an INVITE for which nobody has done anything yet. */
+  trying: Timer | undefined;
   /** Set once the application proxied it. */
   search: ProxySearch | undefined;
   /** The tag of To that the application chose; else the transaction's. */

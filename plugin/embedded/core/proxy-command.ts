@@ -78,9 +78,9 @@ export class ProxyCommand {
       });
       const options = this.#options(command.tokens, parsed, request);
       pending.search = new ProxySearch(pending.transaction, request, options, environment, report);
-      this.#requests.proxied(pending);
       if (full !== 'fullResponse') application.reply(command.id, 'OK|done');
       pending.search.start();
+      this.#requests.proxied(pending);
     }
   }
 

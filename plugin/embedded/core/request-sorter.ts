@@ -167,7 +167,6 @@ export class RequestSorter implements TransactionSink {
       this.refuse(inbound, 503, undefined, [{ name: 'Retry-After', value: '5' }]);
       return;
     }
-    if (message.method === 'INVITE') transaction.respond(100, answerText(message, { status: 100 }));
     requests.offer(transaction, inbound, application);
   }
 }
