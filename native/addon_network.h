@@ -184,7 +184,7 @@ class NetworkHandle : public Napi::ObjectWrap<NetworkHandle> {
     return *error == 0;
   }
 
-  // add(interface, address, seconds): errno
+  // add(interface, address, seconds, preferred seconds = seconds): errno
   Napi::Value Add(const Napi::CallbackInfo& info) {
     Link link;
     IpAddress address;
@@ -193,7 +193,10 @@ class NetworkHandle : public Napi::ObjectWrap<NetworkHandle> {
     if (info.Length() < 3 || !info[2].IsNumber()) return Errno(info.Env(), EINVAL);
     const double seconds = info[2].As<Napi::Number>().DoubleValue();
     if (!(seconds >= 1 && seconds < UINT32_MAX)) return Errno(info.Env(), EINVAL);
-    return Errno(info.Env(), netlink_.AddAddress(link.index, address, static_cast<uint32_t>(seconds)));
+    const double preferred = info.Length() > 3 && info[3].IsNumber() ? info[3].As<Napi::Number>().DoubleValue() : seconds;
+    if (!(preferred >= 0 && preferred <= seconds)) return Errno(info.Env(), EINVAL);
+    return Errno(info.Env(),
+                 netlink_.AddAddress(link.index, address, static_cast<uint32_t>(seconds), static_cast<uint32_t>(preferred)));
   }
 
   // remove(interface, address): errno

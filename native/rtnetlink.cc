@@ -155,18 +155,19 @@ int Rtnetlink::Exchange(nlmsghdr* request, Visit visit) {
   }
 }
 
-int Rtnetlink::AddAddress(int interface_index, const IpAddress& address, uint32_t lifetime_seconds) {
+int Rtnetlink::AddAddress(int interface_index, const IpAddress& address, uint32_t valid_seconds, uint32_t preferred_seconds) {
   Request request;
   auto* body = request.Begin<ifaddrmsg>(RTM_NEWADDR, NLM_F_ACK | NLM_F_CREATE | NLM_F_REPLACE);
   body->ifa_family = static_cast<uint8_t>(address.family);
   body->ifa_prefixlen = address.prefix();
-  body->ifa_scope = RT_SCOPE_UNIVERSE;
+  const bool is_loopback = address.family == AF_INET && address.bytes[0] == 127;
+  body->ifa_scope = is_loopback ? RT_SCOPE_HOST : RT_SCOPE_UNIVERSE;
   body->ifa_index = static_cast<uint32_t>(interface_index);
   request.Append(IFA_LOCAL, address.bytes.data(), address.size());
   request.Append(IFA_ADDRESS, address.bytes.data(), address.size());
   ifa_cacheinfo lease{};
-  lease.ifa_prefered = lifetime_seconds;
-  lease.ifa_valid = lifetime_seconds;
+  lease.ifa_prefered = preferred_seconds;
+  lease.ifa_valid = valid_seconds;
   request.Append(IFA_CACHEINFO, &lease, sizeof lease);
   if (address.family == AF_INET6) {
     const uint32_t flags = IFA_F_NODAD | IFA_F_NOPREFIXROUTE;

@@ -42,8 +42,9 @@ class Rtnetlink {
   int Open();
   void Close() { socket_.Reset(-1); }
 
-  // Adds as /32 or /128 with a lease, or starts the lease of one that is there afresh. IPv6: NODAD, NOPREFIXROUTE.
-  int AddAddress(int interface_index, const IpAddress& address, uint32_t lifetime_seconds);
+  // Adds as /32 or /128 with a lease, or starts the lease of one that is there afresh. IPv6: NODAD, NOPREFIXROUTE. IPv4 of
+  // 127.0.0.0/8: scope host, so that it is never the source of anything that leaves.
+  int AddAddress(int interface_index, const IpAddress& address, uint32_t valid_seconds, uint32_t preferred_seconds);
   // Removes; EADDRNOTAVAIL when it is not there.
   int RemoveAddress(int interface_index, const IpAddress& address);
   // All addresses of one interface, or of all when the index is 0.

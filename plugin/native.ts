@@ -35,7 +35,8 @@ export type RawNetworkEvent =
 /** The addon's network part. Numbers returned are errnos, 0 for success. */
 export interface RawNetwork {
   open(): number;
-  add(interfaceName: string, address: string, lifetimeS: number): number;
+  /** `preferredS`: seconds until it counts as deprecated; default `lifetimeS`. 127.0.0.0/8 gets scope host. */
+  add(interfaceName: string, address: string, lifetimeS: number, preferredS?: number): number;
   remove(interfaceName: string, address: string): number;
   announce(interfaceName: string, address: string): number;
   addresses(

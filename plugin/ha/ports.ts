@@ -31,6 +31,12 @@ export interface VipDriver {
    * NOPREFIXROUTE). An address that is already there gets the new lifetime.
    */
   add(addresses: readonly VipAddress[], lifetimeS: number): Promise<void>;
+  /**
+   * These addresses may be added soon, with this lifetime. From 300 ms later on a lease of one second ends at most 0.1 s
+   * late; without, one that was never renewed may end a quarter of a second late. Longer ones may always.
+   * Rejects when that cannot be; everything else works all the same.
+   */
+  prepare(addresses: readonly VipAddress[], lifetimeS: number): Promise<void>;
   /** Starts the lifetime afresh. An address that is gone counts as a failure (errno ENOENT) and is not added again. */
   renew(addresses: readonly VipAddress[], lifetimeS: number): Promise<void>;
   /** Removes each; one that is already gone is no failure. */

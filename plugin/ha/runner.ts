@@ -64,7 +64,11 @@ export class GroupRunner {
 
   /** Removes what an earlier life left behind. Before `start`, so that no heartbeat is sent meanwhile. */
   async prepare(): Promise<void> {
+    const { driver, vips, config, log } = this.options;
     await this.removeLeftovers();
+    await driver.prepare(vips, config.timing.leaseS).catch((error: unknown) => {
+      log.warn({ err: error }, 'the kernel may end a lease of the addresses a quarter of a second late');
+    });
     this.current = initialState(this.options.config, this.options.now(), this.options.incarnation);
   }
 

@@ -3,6 +3,7 @@ import { uptime } from 'node:os';
 import type { HeldAddress, LinkState, Network, NetworkEvent, VipAddress } from '../ha/ports';
 import { neighbourAdvertisement } from './advertisement';
 import { networkFailure, type Attempt } from './failure';
+import { LeasePacer, PACER_PREFERRED_S, PACER_VALID_S } from './lease-pacer';
 import { canonical, NetworkState, type Snapshot } from './network-state';
 
 /** Longer than any of these programs needs; a hung one is killed. */
@@ -51,7 +52,15 @@ const fail = (attempt: Attempt, finished: Finished): Error =>
     new Error(finished.stderr.trim() || `exit code ${finished.code}`),
   );
 
+/** A line for `ip -batch`. */
+const leaseLine = (vip: VipAddress, validS: number, preferredS = validS): string =>
+  `address replace ${prefixOf(vip)} dev ${vip.interface} valid_lft ${validS} preferred_lft ${preferredS}${
+    vip.family === 6 ? ' nodad noprefixroute' : ''
+  }`;
+
 const prefixOf = (vip: VipAddress): string => `${vip.address}/${vip.family === 6 ? 128 : 32}`;
+
+const paceLine = (pacer: VipAddress): string => leaseLine(pacer, PACER_VALID_S, PACER_PREFERRED_S);
 
 /** What `ip -json address show` prints, as far as it is read. */
 interface ShownLink {
@@ -79,6 +88,7 @@ class Iproute2Network implements Network {
   readonly name = 'iproute2';
   readonly hearsForeignArp = false;
   readonly #states = new Set<NetworkState>();
+  readonly #pacer = new LeasePacer(() => this.bootTime());
   #monitor: ChildProcess | undefined;
   #closed = false;
   #offset = 0;
@@ -93,11 +103,17 @@ class Iproute2Network implements Network {
     return this.#last;
   };
 
+  async prepare(addresses: readonly VipAddress[], lifetimeS: number): Promise<void> {
+    if (lifetimeS !== 1) return;
+    const pace = (pacers: readonly VipAddress[]): Promise<void> =>
+      this.#batch('pace leases by', pacers, paceLine);
+    await pace(this.#pacer.start(addresses, (pacers) => void pace(pacers).catch(() => undefined)));
+  }
+
   async add(addresses: readonly VipAddress[], lifetimeS: number): Promise<void> {
-    const lease = `valid_lft ${lifetimeS} preferred_lft ${lifetimeS}`;
-    await this.#batch('add', addresses, (vip) => {
-      const flags = vip.family === 6 ? ' nodad noprefixroute' : '';
-      return `address replace ${prefixOf(vip)} dev ${vip.interface} ${lease}${flags}`;
+    const pacers = this.#pacer.behind(addresses, lifetimeS);
+    await this.#batch('add', addresses, (vip) => leaseLine(vip, lifetimeS), {
+      behind: pacers.map(paceLine),
     });
   }
 
@@ -114,12 +130,10 @@ class Iproute2Network implements Network {
   }
 
   async remove(addresses: readonly VipAddress[]): Promise<void> {
-    await this.#batch(
-      'remove',
-      addresses,
-      (vip) => `address del ${prefixOf(vip)} dev ${vip.interface}`,
-      'EADDRNOTAVAIL',
-    );
+    await this.#batch('remove', addresses, (vip) => `address del ${prefixOf(vip)} dev ${vip.interface}`, {
+      tolerated: 'EADDRNOTAVAIL',
+    });
+    this.#pacer.removed(addresses);
   }
 
   async list(interfaceName: string): Promise<readonly HeldAddress[]> {
@@ -180,6 +194,7 @@ class Iproute2Network implements Network {
   async close(): Promise<void> {
     await Promise.resolve();
     this.#closed = true;
+    this.#pacer.close();
     this.#states.clear();
     this.#onChange.clear();
     this.#monitor?.kill();
@@ -244,18 +259,21 @@ class Iproute2Network implements Network {
     return JSON.parse(finished.stdout || '[]') as ShownLink[];
   }
 
-  /** All lines in one `ip -batch`, which goes on behind a line that fails; `tolerated` is an errno that counts as done. */
+  /**
+   * All lines in one `ip -batch`, which goes on behind a line that fails; `tolerated` is an errno that counts as done,
+   * `behind` are lines that come last and may fail.
+   */
   async #batch(
     operation: string,
     addresses: readonly VipAddress[],
     line: (vip: VipAddress) => string,
-    tolerated?: string,
+    { tolerated, behind = [] }: { readonly tolerated?: string; readonly behind?: readonly string[] } = {},
   ): Promise<void> {
     if (addresses.length === 0) return;
     const finished = await run(
       'ip',
       ['-force', '-batch', '-'],
-      addresses.map((vip) => `${line(vip)}\n`).join(''),
+      [...addresses.map(line), ...behind].map((text) => `${text}\n`).join(''),
     );
     if (finished.code === 0) return;
     // Each failure is its message, then "Command failed -:<line>".
@@ -264,7 +282,7 @@ class Iproute2Network implements Network {
     for (const [, stderr = '', number = ''] of failures) {
       const failure = { ...finished, stderr };
       const vip = addresses[Number(number) - 1];
-      if (errnoOf(failure) !== tolerated) throw fail({ operation, ...vip }, failure);
+      if (vip !== undefined && errnoOf(failure) !== tolerated) throw fail({ operation, ...vip }, failure);
     }
   }
 }

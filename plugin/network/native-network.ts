@@ -2,6 +2,7 @@ import type { DsbcError } from '../errors';
 import type { HeldAddress, LinkState, Network, NetworkEvent, VipAddress } from '../ha/ports';
 import { loadAddon, type NativeAddon, type RawLink, type RawNetwork, type RawNetworkEvent } from '../native';
 import { networkFailure, tryAll, type Attempt } from './failure';
+import { LeasePacer, PACER_PREFERRED_S, PACER_VALID_S } from './lease-pacer';
 import { canonical, NetworkState, type Snapshot } from './network-state';
 
 const familyOf = (address: string): 4 | 6 => (address.includes(':') ? 6 : 4);
@@ -19,6 +20,7 @@ class NativeNetwork implements Network {
   readonly name = 'native';
   readonly hearsForeignArp = true;
   readonly #states = new Set<NetworkState>();
+  readonly #pacer = new LeasePacer(() => this.bootTime());
   #watching = false;
   #closed = false;
   /** Of our own interfaces, by index; what they send is no foreign claim. */
@@ -31,9 +33,16 @@ class NativeNetwork implements Network {
 
   readonly bootTime = (): number => this.addon.bootTime();
 
+  async prepare(addresses: readonly VipAddress[], lifetimeS: number): Promise<void> {
+    await Promise.resolve();
+    if (lifetimeS !== 1) return;
+    const failure = this.#pace(this.#pacer.start(addresses, (pacers) => void this.#pace(pacers)));
+    if (failure !== undefined) throw failure;
+  }
+
   async add(addresses: readonly VipAddress[], lifetimeS: number): Promise<void> {
     await Promise.resolve();
-    tryAll(addresses, (vip) =>
+    this.#lease(addresses, lifetimeS, (vip) =>
       check({ operation: 'add', ...vip }, this.raw.add(vip.interface, vip.address, lifetimeS)),
     );
   }
@@ -53,7 +62,7 @@ class NativeNetwork implements Network {
           ),
         );
     }
-    tryAll(addresses, (vip) => {
+    this.#lease(addresses, lifetimeS, (vip) => {
       const attempt = { operation: 'renew', ...vip };
       if (held.get(vip.interface)?.has(canonical(vip.address)) !== true)
         return networkFailure(attempt, 'ENOENT');
@@ -67,6 +76,7 @@ class NativeNetwork implements Network {
       const failure = check({ operation: 'remove', ...vip }, this.raw.remove(vip.interface, vip.address));
       return failure?.details['errno'] === 'EADDRNOTAVAIL' ? undefined : failure;
     });
+    this.#pacer.removed(addresses);
   }
 
   async list(interfaceName: string): Promise<readonly HeldAddress[]> {
@@ -115,8 +125,33 @@ class NativeNetwork implements Network {
     await Promise.resolve();
     if (this.#closed) return;
     this.#closed = true;
+    this.#pacer.close();
     this.#states.clear();
     this.raw.close();
+  }
+
+  /** Tries all, throws the first failure; the pacers come right behind, whatever failed. */
+  #lease(
+    addresses: readonly VipAddress[],
+    lifetimeS: number,
+    attempt: (vip: VipAddress) => DsbcError | undefined,
+  ): void {
+    try {
+      tryAll(addresses, attempt);
+    } finally {
+      this.#pace(this.#pacer.behind(addresses, lifetimeS));
+    }
+  }
+
+  #pace(pacers: readonly VipAddress[]): DsbcError | undefined {
+    return pacers
+      .map((pacer) =>
+        check(
+          { operation: 'pace leases by', ...pacer },
+          this.raw.add(pacer.interface, pacer.address, PACER_VALID_S, PACER_PREFERRED_S),
+        ),
+      )
+      .find((failure) => failure !== undefined);
   }
 
   #heard(events: readonly RawNetworkEvent[]): void {

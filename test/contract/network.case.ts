@@ -69,8 +69,20 @@ export function networkContract({ module, name, hearsForeignArp }: NetworkCase):
         await agent.call('renew', [V4, V6], 1);
       }
       expect(await held()).toEqual(expect.arrayContaining(['10.9.0.100/32', 'fd09::100/128']));
-      await pause(1400);
+      await pause(1100);
       expect((await held()).filter((text) => text.includes('100'))).toEqual([]);
+    });
+
+    it('ends a lease that was never renewed on time as well, once it is prepared', async () => {
+      await agent.call('prepare', [V4, V6], 1);
+      await pause(400);
+      await agent.call('add', [V4, V6], 1);
+      await pause(1100);
+      expect((await held()).filter((text) => text.includes('100'))).toEqual([]);
+      // What paces it is on the loopback, reachable from nowhere else, and not worth a source address.
+      const paced = cable.run(cable.near, 'ip', '-oneline', 'address', 'show', 'dev', 'lo');
+      expect(paced).toMatch(/inet 127\.85\.\S+ scope host/);
+      expect(paced).toMatch(/inet6 fe80::d5bc:\S+ scope link/);
     });
 
     it('does not bring back an address that is gone: renewing it is ENOENT, and the others are renewed', async () => {
@@ -242,7 +254,7 @@ export function networkContract({ module, name, hearsForeignArp }: NetworkCase):
         cable.run(cable.near, 'ip', 'address', 'show', 'dev', 'wire0').includes(V4.address);
       expect(isThere()).toBe(true);
       await agent.kill();
-      await pause(1300);
+      await pause(1100);
       expect(isThere()).toBe(false);
     });
   });

@@ -30,6 +30,7 @@ function bench(held: readonly HeldAddress[] = []) {
     incarnation: 1,
     vips: [VIP],
     driver: {
+      prepare: () => Promise.resolve(),
       add: act('add'),
       renew: act('renew'),
       remove: act('remove'),

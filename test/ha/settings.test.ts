@@ -15,7 +15,7 @@ describe('settings of a group', () => {
   it('scale everything by the heartbeat; the figures of the specification at 500 ms', () => {
     expect(timingFor(500)).toMatchObject({
       dead: 1100,
-      claim: 1250,
+      claim: 1100,
       lease: 1000,
       fence: 850,
       recheck: 700,
@@ -25,7 +25,7 @@ describe('settings of a group', () => {
       probe: 15_000,
       witness: 3000,
       witnessTake: 3150,
-      witnessSpare: 1250,
+      witnessSpare: 1100,
     });
     expect(timingFor(50)).toMatchObject({
       dead: 110,
@@ -36,7 +36,7 @@ describe('settings of a group', () => {
       stagger: 30,
       leaseS: 1,
     });
-    expect(timingFor(1000)).toMatchObject({ dead: 2200, leaseS: 2, fence: 1700, witnessSpare: 2250 });
+    expect(timingFor(1000)).toMatchObject({ dead: 2200, claim: 2250, leaseS: 2, fence: 1700, witnessSpare: 2250 });
   });
 
   it.each([0, 49, 700, 2500, NaN])('refuse a heartbeat of %d ms', (heartbeatMs) => {

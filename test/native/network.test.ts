@@ -9,6 +9,13 @@ const aliases: VipAddress[] = Array.from({ length: 32 }, (_, index) => ({
   family: 4,
   interface: 'wire0',
 }));
+const PAIR: VipAddress[] = [
+  { address: '10.9.0.100', family: 4, interface: 'wire0' },
+  { address: 'fd09::100', family: 6, interface: 'wire0' },
+];
+/** Processes killed, each at another moment of the second. */
+const KILLS = Number(process.env['DSBC_TEST_LEASES'] ?? 7);
+const pause = (ms: number): Promise<void> => new Promise((resolve) => setTimeout(resolve, ms));
 /** An ordinary user with two ambient capabilities, as systemd gives them. */
 const UNPRIVILEGED = [
   ...[
@@ -60,26 +67,42 @@ describeWith(['netns', 'addon'], "the addon's network part", () => {
     expect(times.sort((a, b) => a - b)[2]).toBeLessThanOrEqual(10);
   });
 
-  it('has the kernel remove the address of a killed process within 1.1 s of its last renewal (median of 5)', async () => {
-    const witness = await NetworkAgent.start(cable.near, MODULE);
-    const vips = aliases.slice(0, 5);
-    await witness.call('watch', ['wire0'], vips);
-    const lifetimes: number[] = [];
-    for (const vip of vips) {
-      const agent = await NetworkAgent.start(cable.near, MODULE);
-      const renewedAt = await agent.call<number>('bootTime');
-      await agent.call('add', [vip], 1);
-      await agent.kill();
-      const removed = await witness.event(
-        (event) => event.type === 'address' && event.action === 'removed' && event.address === vip.address,
-      );
-      lifetimes.push((witness.heardAt[witness.events.indexOf(removed)] ?? NaN) - renewedAt);
-    }
-    await witness.stop();
-    // The kernel may round its timer up by a quarter of a second (ADDRCONF_TIMER_FUZZ), so not every one is as quick.
-    expect(lifetimes.sort((a, b) => a - b)[2]).toBeLessThanOrEqual(1100);
-    expect(lifetimes.at(-1)).toBeLessThanOrEqual(1350);
-  });
+  // The kernel puts a timer off by up to 250 ms in one quarter of each of its seconds: lives end all over the second.
+  it(
+    `has the kernel remove the addresses of a killed process within 1.1 s of their last renewal (${KILLS} of ${KILLS})`,
+    async () => {
+      const witness = await NetworkAgent.start(cable.near, MODULE);
+      await witness.call('watch', ['wire0'], PAIR);
+      const lifetimes: number[] = [];
+      for (let round = 0; round < KILLS; round++) {
+        const agent = await NetworkAgent.start(cable.near, MODULE);
+        await agent.call('prepare', PAIR, 1);
+        await pause(
+          300 + (((1000 * round) / KILLS - ((await agent.call<number>('bootTime')) % 1000) + 1000) % 1000),
+        );
+        const renewedAt = await agent.call<number>('bootTime');
+        await agent.call('add', PAIR, 1);
+        await agent.kill();
+        for (const { address } of PAIR) {
+          const removed = await witness.event(
+            (event) =>
+              event.type === 'address' &&
+              event.action === 'removed' &&
+              event.address === address &&
+              witness.heardAt[witness.events.indexOf(event)]! > renewedAt,
+          );
+          lifetimes.push(witness.heardAt[witness.events.indexOf(removed)]! - renewedAt);
+        }
+      }
+      await witness.stop();
+      lifetimes.sort((a, b) => a - b);
+      if (KILLS > 7)
+        console.info(`of ${lifetimes.length}: median ${lifetimes[KILLS]}, longest ${lifetimes.at(-1)} ms`);
+      expect(lifetimes[0]).toBeGreaterThan(980);
+      expect(lifetimes.at(-1)).toBeLessThanOrEqual(1100);
+    },
+    20_000 + KILLS * 4000,
+  );
 
   it('ends in a worker thread that is terminated while it watches', () => {
     const load = (path: string): string => `require(${JSON.stringify(`${process.cwd()}/${path}`)})`;

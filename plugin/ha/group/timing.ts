@@ -11,7 +11,8 @@ export interface Timing {
   readonly dead: number;
   /**
    * No claim before no active was heard for this long: `dead`, and not before the kernel of a killed active has removed
-   * the addresses (1250). Below a heartbeat of 500 ms it is `dead` all the same (docs/ha.md, fast profile).
+   * the addresses (1100; that makes 2250 of a heartbeat of 1000 ms). Below a heartbeat of 500 ms it is `dead` all the
+   * same (docs/ha.md, fast profile).
    */
   readonly claim: number;
   /** `valid_lft` of the addresses in whole seconds, because the kernel counts so (1). */
@@ -19,9 +20,9 @@ export interface Timing {
   /** The same in milliseconds (1000); the kernel takes up to `leaseSlack` longer. */
   readonly lease: number;
   /**
-   * What the kernel may add to a lease (250): its check of lifetimes is put off to the next full second of its own clock when
-   * that is less than a quarter of a second away (check_lifetime in net/ipv4/devinet.c, addrconf_verify_rtnl in
-   * net/ipv6/addrconf.c). Measured on Linux 6.18: 10 to 80 ms, and 200 to 250 ms after one renewal in six.
+   * What the kernel may add to a lease: 100 to one of a second, which is paced (network/lease-pacer.ts; measured on Linux
+   * 6.18: 0 to 50). 250 to a longer one: its check of lifetimes is put off to the next full second of its own clock when
+   * that is less than a quarter of a second away.
    */
   readonly leaseSlack: number;
   /** A main thread or worker silent for longer loses the addresses (850). */
@@ -61,7 +62,7 @@ export interface Timing {
   readonly witness: number;
   /** How long a contender must have seen the row unchanged: 1.05 times that (3150). */
   readonly witnessTake: number;
-  /** The kernel lease is renewed only with this much of the witness to spare (1250). */
+  /** The kernel lease is renewed only with this much of the witness to spare (1100). */
   readonly witnessSpare: number;
   /** A witness request unanswered for this long is unknown (500). */
   readonly witnessTimeout: number;
@@ -72,7 +73,8 @@ export interface Timing {
 export const DEFAULT_HEARTBEAT_MS = 500;
 export const MIN_HEARTBEAT_MS = 50;
 export const MAX_HEARTBEAT_MS = 2000;
-const LEASE_SLACK_MS = 250;
+const PACED_SLACK_MS = 100;
+const UNPACED_SLACK_MS = 250;
 
 /**
  * Derives all durations from the heartbeat interval.
@@ -98,16 +100,17 @@ export function timingFor(heartbeatMs: number = DEFAULT_HEARTBEAT_MS): Timing {
   const scaled = (ms: number): number => Math.round((ms * heartbeatMs) / DEFAULT_HEARTBEAT_MS);
   const leaseS = Math.max(1, (2 * heartbeatMs) / 1000);
   const lease = leaseS * 1000;
+  const leaseSlack = leaseS === 1 ? PACED_SLACK_MS : UNPACED_SLACK_MS;
   const dead = scaled(1100);
   // A witness must outlive the kernel lease, whose granularity is a second: it never shrinks below the default.
   const witness = Math.max(3000, scaled(3000));
   return {
     heartbeat: heartbeatMs,
     dead,
-    claim: heartbeatMs < DEFAULT_HEARTBEAT_MS ? dead : Math.max(dead, lease + LEASE_SLACK_MS),
+    claim: heartbeatMs < DEFAULT_HEARTBEAT_MS ? dead : Math.max(dead, lease + leaseSlack),
     leaseS,
     lease,
-    leaseSlack: LEASE_SLACK_MS,
+    leaseSlack,
     fence: scaled(850),
     recheck: scaled(700),
     listen: scaled(1500),
@@ -127,7 +130,7 @@ export function timingFor(heartbeatMs: number = DEFAULT_HEARTBEAT_MS): Timing {
     switchLock: 300_000,
     witness,
     witnessTake: witness * 1.05,
-    witnessSpare: lease + LEASE_SLACK_MS,
+    witnessSpare: lease + leaseSlack,
     witnessTimeout: scaled(500),
     witnessReady: witness / 2,
   };

@@ -45,7 +45,7 @@ const RULES: readonly (Mutation & { rule: string; modes: readonly WitnessMode[];
     modes: ['none'],
     file: 'ha/group/election.ts',
     find: 'timing.witnessTake : timing.claim;',
-    replace: 'timing.witnessTake : timing.dead;',
+    replace: 'timing.witnessTake : timing.lease;',
   },
   {
     rule: 'a contender has seen the witness row unchanged for longer than it protects',
