@@ -36,7 +36,13 @@ describe('settings of a group', () => {
       stagger: 30,
       leaseS: 1,
     });
-    expect(timingFor(1000)).toMatchObject({ dead: 2200, claim: 2250, leaseS: 2, fence: 1700, witnessSpare: 2250 });
+    expect(timingFor(1000)).toMatchObject({
+      dead: 2200,
+      claim: 2250,
+      leaseS: 2,
+      fence: 1700,
+      witnessSpare: 2250,
+    });
   });
 
   it.each([0, 49, 700, 2500, NaN])('refuse a heartbeat of %d ms', (heartbeatMs) => {
