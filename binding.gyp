@@ -29,7 +29,7 @@
           "xcode_settings": { "OTHER_CFLAGS": ["-mssse3"] }
         }],
         ["OS=='linux'", {
-          "sources": ["native/rtnetlink.cc", "native/garp.cc"],
+          "sources": ["native/rtnetlink.cc", "native/garp.cc", "native/udp_errors.cc"],
           "defines": ["DSBC_HAS_NETWORK"]
         }]
       ]

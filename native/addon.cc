@@ -1,5 +1,6 @@
-// The only file that knows Node-API, with addon_network.h which it includes. JavaScript has validated what it passes; it is checked again here, since a wrong
-// call must never be more than a TypeError. Functions that can fail return 0 or an errno.
+// The only file that knows Node-API, with addon_network.h and addon_udp_errors.h which it includes. JavaScript has validated
+// what it passes; it is checked again here, since a wrong call must never be more than a TypeError. Functions that can fail
+// return 0 or an errno.
 #include <napi.h>
 
 #include <memory>
@@ -10,6 +11,7 @@
 
 #ifdef DSBC_HAS_NETWORK
 #include "addon_network.h"
+#include "addon_udp_errors.h"
 #endif
 
 namespace {
@@ -111,6 +113,7 @@ Napi::Object Init(Napi::Env env, Napi::Object exports) {
   exports.Set("bootTime", Napi::Function::New(env, BootTime, "bootTime"));
 #ifdef DSBC_HAS_NETWORK
   exports.Set("Network", dsbc::NetworkHandle::Define(env));
+  exports.Set("UdpErrors", dsbc::UdpErrorsHandle::Define(env));
 #endif
   return exports;
 }

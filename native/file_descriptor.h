@@ -15,6 +15,12 @@ class FileDescriptor {
 
   int get() const { return fd_; }
   bool ok() const { return fd_ >= 0; }
+  // Gives it away.
+  int Release() {
+    const int fd = fd_;
+    fd_ = -1;
+    return fd;
+  }
   void Reset(int fd) {
     if (fd_ >= 0) close(fd_);
     fd_ = fd;

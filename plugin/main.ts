@@ -4,7 +4,7 @@ import { parseConfig } from './config/config';
 import type { Config, ConfigInput } from './config/types';
 import { countAttempt, countRequest } from './dispatch/count';
 import { Lessons } from './dispatch/lessons';
-import { ping, type OwnRequestsParts } from './dispatch/own-requests';
+import { ping, presence, type OwnRequestsParts } from './dispatch/own-requests';
 import { DsbcError } from './errors';
 import type { Group } from './ha/group';
 import { Hooks, type Hook, type HookName, type HookOptions, type HookSet } from './hooks';
@@ -13,7 +13,7 @@ import { keysDiffer, reloaded, type ReloadResult } from './instance/reload';
 import { SiteWatch } from './instance/site-watch';
 import { wrapSrf, type SharedLink } from './link/create-link';
 import type { SipLink } from './link/sip-link';
-import { startNative, type NativeStatus } from './native';
+import { startNative, udpErrorQueues, type NativeStatus } from './native';
 import { BindingTable } from './nat/bindings';
 import { FlowTokens } from './nat/flow-token';
 import { Keepalive } from './nat/keepalive';
@@ -106,7 +106,12 @@ export class Dsbc {
       this.group === undefined ? undefined : this.group.servingTerm() !== 0,
     );
     this.bindings = new BindingTable({ maxBindings: config.nat.max_bindings, now: this.#now });
-    this.servers = new SipServers({ config, tokens: () => this.#tokens, log: this.log });
+    this.servers = new SipServers({
+      config,
+      tokens: () => this.#tokens,
+      log: this.log,
+      errorQueue: udpErrorQueues(config.native),
+    });
     this.#sites = new SiteWatch({
       ...this.#settings,
       ownRequests: this.#ownRequests(),
@@ -270,6 +275,7 @@ export class Dsbc {
           this.#sites.attempted(attempt);
         },
       },
+      ask: (server, uri, timeoutMs) => presence(this.#ownRequests(), server, uri, timeoutMs),
     });
     const pipeline = this.#pipeline(cache, this.#carrier);
     const prepare = (link: SipLink): void => {

@@ -48,6 +48,28 @@ export interface RawNetwork {
   close(): void;
 }
 
+/** A UDP socket with its error queue, native/udp_errors. Numbers returned are errnos, 0 for success. */
+export interface RawUdpErrors {
+  /** The descriptor of a bound socket, which the caller has to close, or an errno as a negative number. */
+  open(address: string, port: number): number;
+  /** To be called when libuv has the descriptor. */
+  adopted(): number;
+  /** The oldest reports, 64 at most. */
+  read(): {
+    readonly address: string;
+    readonly port: number;
+    /** An errno. */
+    readonly error: number;
+    /** SO_EE_ORIGIN_…: 1 this host, 2 ICMP, 3 ICMPv6. */
+    readonly origin: number;
+    readonly type: number;
+    readonly code: number;
+    /** The datagram's head, as far as it was quoted; latin1. */
+    readonly quote: string;
+  }[];
+  close(): void;
+}
+
 /** What native/addon.cc exports. */
 export interface NativeAddon {
   /**
@@ -59,6 +81,8 @@ export interface NativeAddon {
   bootTime(): number;
   /** Linux only. */
   readonly Network?: new () => RawNetwork;
+  /** Linux only. */
+  readonly UdpErrors?: new () => RawUdpErrors;
 }
 
 /** Which implementation runs, and why: for the log, `dsbc status` and the metrics. */
@@ -111,5 +135,16 @@ function decide(mode: NativeMode): NativeStatus {
     const reason = `the addon cannot be loaded: ${firstLine(cause)}`;
     if (mode === 'require') throw new DsbcError('DSBC_NATIVE_REQUIRED', reason, { cause });
     return { mode, running: 'typescript', reason };
+  }
+}
+
+/** Makes error queues for UDP sockets; undefined where the addon is off, does not load, or has none. */
+export function udpErrorQueues(mode: NativeMode): (() => RawUdpErrors) | undefined {
+  if (mode === 'off') return undefined;
+  try {
+    const { UdpErrors } = loadAddon();
+    return UdpErrors && (() => new UdpErrors());
+  } catch {
+    return undefined;
   }
 }

@@ -1,6 +1,7 @@
 import type { ClientOutcome, SipLink } from '../link/sip-link';
 import type { PingTarget } from '../nat/keepalive';
 import { isStream } from '../nat/flow';
+import type { Presence } from '../relay/node-check';
 import type { ProbeTarget } from '../routing/health';
 import type { Sighting } from '../routing/node-health';
 
@@ -30,6 +31,21 @@ export async function probe(
     timeoutMs,
   });
   return sightingOf(outcome, parts.now() - start);
+}
+
+/** Whether a node refuses what this server sends it. */
+export async function presence(
+  parts: OwnRequestsParts,
+  server: string,
+  uri: string,
+  timeoutMs: number,
+): Promise<Presence> {
+  const link = parts.link(server);
+  if (link?.state !== 'connected') return 'silent';
+  const headers = headersOf(link, uri, parts.newId());
+  const outcome = await link.request({ method: 'OPTIONS', uri, headers, nextHop: uri, timeoutMs });
+  if (outcome.kind === 'transport_error') return 'refused';
+  return outcome.kind === 'answer' ? 'there' : 'silent';
 }
 
 /** Keeps a way through somebody's NAT open; true if anything came back. */

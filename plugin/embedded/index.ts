@@ -10,3 +10,4 @@ export { DEFAULT_LIMITS, type Limits } from './limits';
 export type { Log } from './log';
 export type { Resolver } from './proxy/next-hop';
 export type { EntryAddress, TransportName } from './transport/flow';
+export type { UdpErrorQueue, UdpErrorReport } from './transport/udp-errors';

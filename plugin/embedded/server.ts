@@ -20,8 +20,9 @@ import { InDialogForwarder, type FlowOfToken } from './proxy/in-dialog';
 import { NextHops, systemResolver, type Resolver } from './proxy/next-hop';
 import { forwardStrayAnswer } from './proxy/stray-answer';
 import { TransactionLayer, type TransactionCounts } from './transaction/transaction-layer';
-import { hostPort, type EntryAddress, type Flow } from './transport/flow';
-import { TransportLayer } from './transport/transport-layer';
+import { hostPort, type EntryAddress, type Flow, type SendError } from './transport/flow';
+import { TransportLayer, type DeliveryCounts } from './transport/transport-layer';
+import type { QuotedRequest, UdpErrorQueue } from './transport/udp-errors';
 
 /** A flow as the token of a Record-Route names it. */
 export interface TokenFlow {
@@ -47,6 +48,11 @@ export interface EmbeddedOptions {
   readonly limits?: Partial<Limits>;
   readonly resolver?: Resolver;
   /**
+   * Makes the error queue of a UDP socket, by which a request to a closed port fails at once (RFC 3261 §18.4). Without it
+   * such a request ends by its timer.
+   */
+  readonly errorQueue?: () => UdpErrorQueue;
+  /**
    * Secrets that bind Record-Route to a dialog and Via to a request: the first one is used, all are accepted. Servers
    * that share them forward in-dialog requests, and answers to requests in progress, for each other. By default a random
    * one: then dialogs on path and ringing calls end with the process.
@@ -58,7 +64,7 @@ export interface EmbeddedOptions {
   readonly verifyFlow?: (user: string) => TokenFlow | undefined;
 }
 
-export interface EmbeddedCounts extends TransactionCounts, SorterCounts {
+export interface EmbeddedCounts extends TransactionCounts, SorterCounts, DeliveryCounts {
   /** Requests that wait for an application or are being proxied. */
   readonly pending: number;
   /** Requests of applications that have no final answer yet. */
@@ -122,9 +128,11 @@ class Server implements EmbeddedServer {
     const environment = { clock, limits, log: this.#log };
     this.#transport = new TransportLayer(options.addresses, {
       ...environment,
+      errorQueue: options.errorQueue,
       sink: {
         received: (text, flow, broken) => this.#received(text, flow, broken),
-        flowClosed: (flow) => this.#flowClosed(flow),
+        flowClosed: (flow, reason) => this.#flowClosed(flow, reason),
+        undelivered: (request, to, error) => this.#undelivered(request, to, error),
       },
     });
     const send = this.#transport.send.bind(this.#transport);
@@ -244,6 +252,7 @@ class Server implements EmbeddedServer {
     return {
       ...this.#transactions.counts,
       ...this.#sorter.counts,
+      ...this.#transport.deliveryCounts,
       pending: this.#requests.count,
       own: this.#own.count,
       dialogs: this.#dialogTable.count,
@@ -273,7 +282,18 @@ class Server implements EmbeddedServer {
     }
   }
 
-  #flowClosed({ transport, address, port, entry }: Flow): void {
+  #undelivered(request: QuotedRequest, port: number, error: SendError): boolean {
+    try {
+      return this.#transactions.undelivered(request, port, error);
+    } catch (failure) {
+      this.#log.error({ err: failure }, 'a request that was not delivered failed badly');
+      return true;
+    }
+  }
+
+  #flowClosed(flow: Flow, reason: string): void {
+    const { transport, address, port, entry } = flow;
+    this.#transactions.flowClosed(flow, reason);
     for (const application of this.#control.routes.all('flow_closed'))
       application.tell(`event|flow_closed|${transport}|${address}|${port}|${entry.address}|${entry.port}`);
   }

@@ -55,14 +55,13 @@ export class Carrier {
   /** Rejects with the system's error when the refuser's loopback socket can't be had. */
   static async open(dependencies: RelayDependencies): Promise<Carrier> {
     const cancels = new CancelInjector(dependencies.log, dependencies.now);
-    const proxy = new ProxyRelay({ ...dependencies, cancels });
-    return new Carrier(
-      dependencies,
+    const refuser = await Refuser.open(dependencies.log);
+    const proxy = new ProxyRelay({
+      ...dependencies,
       cancels,
-      proxy,
-      await Refuser.open(dependencies.log),
-      new B2buaRelay(dependencies),
-    );
+      answer: (request, response) => refuser.answer(request, response),
+    });
+    return new Carrier(dependencies, cancels, proxy, refuser, new B2buaRelay(dependencies));
   }
 
   /** Requests and guarded calls under way. */

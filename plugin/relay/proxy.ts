@@ -10,10 +10,11 @@ import { bestAnswer } from './best-answer';
 import type { CancelInjector } from './cancel-injector';
 import { copyAnswer } from './copy-answer';
 import { destinationUri } from './destination';
+import { NodeCheck } from './node-check';
+import { attemptOf, resultOf } from './proxy-outcome';
 import { GuardedCall, GuardedCalls, callKey } from './guarded-call';
 import {
   FAILOVER_STATUSES,
-  retryAfterSeconds,
   withRetryAfter,
   type AttemptRecord,
   type FailoverLimits,
@@ -55,6 +56,8 @@ export const MIN_GUARD_TIMEOUT_MS = 2000;
 
 export interface ProxyRelayDependencies extends RelayDependencies {
   readonly cancels: CancelInjector;
+  /** Answers by ourselves, past the traps of the server; default: by the link alone. */
+  readonly answer?: (request: InboundRequest, response: ResponseSpec) => Promise<void>;
 }
 
 /**
@@ -65,7 +68,12 @@ export interface ProxyRelayDependencies extends RelayDependencies {
 export class ProxyRelay {
   private readonly calls = new GuardedCalls();
 
-  constructor(private readonly dependencies: ProxyRelayDependencies) {}
+  private readonly check: NodeCheck | undefined;
+
+  constructor(private readonly dependencies: ProxyRelayDependencies) {
+    const { ask, now } = dependencies;
+    this.check = ask && new NodeCheck(ask, now);
+  }
 
   /** Calls under guarded failover. */
   get size(): number {
@@ -104,12 +112,17 @@ export class ProxyRelay {
     const isInvite = message.method === 'INVITE';
     const byStatus = link.capabilities.failoverByStatus;
     const count = options.failover && byStatus ? limits.maxAttempts : 1;
-    const targets = options.targets.slice(0, count);
     const attempts: AttemptRecord[] = [];
+    const targets = byStatus
+      ? options.targets.slice(0, count)
+      : await this.reachable(request, options, attempts);
+    if (request.cancelled) return { kind: 'cancelled', attempts };
+    if (targets.length === 0) return this.refuse(request, attempts);
+    const refused = attempts.length;
     let startedAt = this.dependencies.now();
     const onAnswer = (answer: TargetAnswer): void => {
       const now = this.dependencies.now();
-      const target = targets[attempts.length] ?? targets[targets.length - 1];
+      const target = targets[attempts.length - refused] ?? targets[targets.length - 1];
       if (target) this.record(attempts, attemptOf(answer, target, link.name, now - startedAt));
       startedAt = now;
       this.tell(options, answer, target);
@@ -153,8 +166,9 @@ export class ProxyRelay {
     const key = callKey(request.link.name, request.message);
     const endsAt = this.dependencies.now() + limits.totalMs;
     const call = new GuardedCall(key, targets, limits.maxAttempts, endsAt);
-    const target = call.take(this.dependencies.now());
-    if (target === undefined) return this.byServer(request, options);
+    const target = await this.next(call, request);
+    if (request.cancelled) return { kind: 'cancelled', attempts: call.attempts };
+    if (target === undefined) return this.refuse(request, call.attempts);
     this.calls.add(call);
     this.resumable.set(call, options);
     try {
@@ -177,7 +191,7 @@ export class ProxyRelay {
     self: string,
   ): Promise<ProxyOutcome> {
     if (request.cancelled) return { kind: 'cancelled' };
-    const isLoop = call.attempts.length > 0;
+    const isLoop = call.current !== undefined;
     call.current = {
       target,
       startedAt: this.dependencies.now(),
@@ -236,7 +250,7 @@ export class ProxyRelay {
     const statuses = options.limits.statuses ?? FAILOVER_STATUSES;
     const status = current?.answer?.status;
     const mayMoveOn = status === undefined ? options.limits.onSilence : statuses.includes(status);
-    const target = mayMoveOn ? call.take(this.dependencies.now()) : undefined;
+    const target = mayMoveOn ? await this.next(call, request) : undefined;
     const self = selfTarget(request, options.requestUri);
     if (request.cancelled || call.cancelled) {
       call.cancelled = true;
@@ -248,6 +262,48 @@ export class ProxyRelay {
       return;
     }
     await this.give(request, this.conclusion(call, request.link));
+  }
+
+  /** The next target of a guarded call that does not refuse what is sent to it. */
+  private async next(call: GuardedCall, request: InboundRequest): Promise<RelayTarget | undefined> {
+    for (;;) {
+      const target = call.take(this.dependencies.now());
+      if (target === undefined || !(await this.refuses(target, request, call.attempts))) return target;
+    }
+  }
+
+  /** The one target a server gets that can't fail over by status: the first that does not refuse, of those that may be tried. */
+  private async reachable(
+    request: InboundRequest,
+    { targets, failover, limits }: ProxyRelayOptions,
+    attempts: AttemptRecord[],
+  ): Promise<readonly RelayTarget[]> {
+    for (const target of targets.slice(0, failover ? limits.maxAttempts : 1)) {
+      if (!(await this.refuses(target, request, attempts))) return [target];
+    }
+    return [];
+  }
+
+  /** Nothing was sent to a target that refuses: whatever the method, the next may have it. */
+  private async refuses(
+    target: RelayTarget,
+    request: InboundRequest,
+    attempts: AttemptRecord[],
+  ): Promise<boolean> {
+    if (this.check === undefined) return false;
+    const { name: server } = request.link;
+    const startedAt = this.dependencies.now();
+    if (!(await this.check.refuses(server, target))) return false;
+    const milliseconds = this.dependencies.now() - startedAt;
+    this.record(attempts, { target, server, outcome: 'transport_error', milliseconds });
+    return true;
+  }
+
+  /** All targets refused. */
+  private async refuse(request: InboundRequest, attempts: readonly AttemptRecord[]): Promise<RelayResult> {
+    const response = withRetryAfter({ status: 503 });
+    await this.give(request, response);
+    return { kind: 'answered', answer: { status: response.status }, attempts };
   }
 
   private conclusion(call: GuardedCall, link: SipLink): ResponseSpec {
@@ -263,9 +319,10 @@ export class ProxyRelay {
   private async give(request: InboundRequest, response: ResponseSpec): Promise<void> {
     if (request.settled) return;
     try {
-      await request.link.respond(request, response);
+      const { answer } = this.dependencies;
+      await (answer === undefined ? request.link.respond(request, response) : answer(request, response));
     } catch (error) {
-      this.dependencies.log.info({ callId: request.message.callId, err: error }, 'loop not answered');
+      this.dependencies.log.info({ callId: request.message.callId, err: error }, 'not answered');
     }
   }
 
@@ -310,53 +367,4 @@ export function usesReliableProvisionals({ message }: InboundRequest): boolean {
   return [...message.list('supported'), ...message.list('require')].some(
     (option) => option.toLowerCase() === '100rel',
   );
-}
-
-function attemptOf(
-  answer: TargetAnswer,
-  target: RelayTarget,
-  server: string,
-  milliseconds: number,
-): AttemptRecord {
-  const base = { target, server, milliseconds };
-  if (answer.source.address === '') {
-    // The server's own words for what did not happen.
-    return { ...base, outcome: answer.status === 408 ? 'silence' : 'transport_error' };
-  }
-  const retryAfterS = answer.status === 503 ? retryAfterSeconds(answer.message) : undefined;
-  return {
-    ...base,
-    outcome: 'answer',
-    status: answer.status,
-    ...(retryAfterS === undefined ? {} : { retryAfterS }),
-  };
-}
-
-function resultOf(outcome: ProxyOutcome, attempts: readonly AttemptRecord[]): RelayResult {
-  switch (outcome.kind) {
-    case 'done': {
-      const real = outcome.answers.filter(({ source }) => source.address !== '');
-      const best = real.find(({ status }) => status < 300) ?? bestAnswer(real, true);
-      if (best === undefined) return { kind: 'answered', answer: { status: 503 }, attempts };
-      if (best.status === 487) return { kind: 'cancelled', attempts };
-      return { kind: 'answered', answer: { status: best.status, message: best.message }, attempts };
-    }
-    case 'cancelled':
-      return { kind: 'cancelled', attempts };
-    case 'refused': {
-      // The server has answered these two by itself.
-      const status = /\b483\b/.test(outcome.reason) ? 483 : /^error proxying/.test(outcome.reason) ? 500 : 0;
-      if (status !== 0) return { kind: 'answered', answer: { status }, attempts };
-      return { kind: 'lost', cause: 'server_refused', reason: outcome.reason, attempts };
-    }
-    case 'deadline':
-      return {
-        kind: 'lost',
-        cause: 'no_outcome',
-        reason: 'the SIP server never told how it ended',
-        attempts,
-      };
-    case 'link_lost':
-      return { kind: 'lost', cause: 'link_lost', reason: 'the link to the SIP server was lost', attempts };
-  }
 }

@@ -2,6 +2,7 @@ import type { HeaderLine, ResponseSpec } from '../link/sip-link';
 import type { SipMessage } from '../message/sip-message';
 import type { MonotonicClock } from '../telemetry/clock';
 import type { Logger } from '../telemetry/logger';
+import type { AskNode } from './node-check';
 
 /** One destination of an attempt list, as routing's plan has them. */
 export interface RelayTarget {
@@ -87,6 +88,8 @@ export interface RelayDependencies {
   readonly log: Logger;
   readonly now: MonotonicClock;
   readonly observer?: RelayObserver;
+  /** Asks a node whether it is there, where the SIP server would not tell; without it that is found out by timers. */
+  readonly ask?: AskNode;
 }
 
 /** Seconds a caller is asked to wait when nothing could be reached. */

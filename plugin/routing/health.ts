@@ -121,9 +121,10 @@ export class Health {
     const watched = this.#nodes.get(`${server} ${nodeKey(node.system, node.site, node.node)}`);
     if (watched === undefined || !this.#active) return;
     const now = this.#parts.now();
-    const isEarly = watched.health.failures === 0;
+    const { state, failures } = watched.health;
     this.#set(watched, afterAttempt(watched.health, sighting, this.#settings, now, this.#mayEject(watched)));
-    if (sighting.kind !== 'answer' && isEarly && watched.health.state === 'up') this.#schedule(watched, 0);
+    const isNews = watched.health.state === 'up' ? failures === 0 : state !== watched.health.state;
+    if (sighting.kind !== 'answer' && isNews) this.#schedule(watched, 0);
     if (watched.health.state === 'ejected') this.#wakeAt(watched);
   }
 

@@ -88,11 +88,18 @@ export function afterProbe(
   const needed = isAlive ? settings.rise : settings.fall;
   if (against < needed) return { ...next, against };
   const why = `${words(sighting)}, ${against} time${against === 1 ? '' : 's'} in a row`;
-  return { ...next, state: isAlive ? 'up' : 'down', reason: why, since: now, against: 0, failures: 0 };
+  return {
+    ...next,
+    state: isAlive ? 'up' : 'down',
+    reason: why,
+    since: now,
+    against: 0,
+    failures: isAlive ? next.failures : 0,
+  };
 }
 
 /**
- * After an attempt of real traffic. `consecutive` failures in a row eject the node, as does a 503 that says how long
+ * After an attempt of real traffic. One that could not be sent takes a node down at once, until a probe succeeds. `consecutive` failures in a row eject the node, as does a 503 that says how long
  * (Retry-After), if `mayEject`; what is down already stays so until a probe succeeds.
  * @param mayEject false: as many nodes as allowed are ejected already
  */
@@ -114,7 +121,11 @@ export function afterAttempt(
   const next: NodeHealth = { ...current, ...seen(sighting), failures };
   const asked = sighting.kind === 'answer' ? sighting.retryAfterS : undefined;
   const isDue = asked !== undefined || failures >= ejection.consecutive;
-  if (!isDue || !mayEject || current.state !== 'up') return next;
+  if (!isDue || !mayEject || current.state !== 'up') {
+    if (sighting.kind !== 'transport_error' || current.state === 'down') return next;
+    // One probe that succeeds says otherwise: it may have been a single connection.
+    return { ...next, state: 'down', reason: words(sighting), since: now, against: settings.rise - 1 };
+  }
   const ejections = current.ejections + 1;
   const seconds = Math.min(ejection.max_s, asked ?? ejection.base_s * ejections);
   return {

@@ -1,7 +1,7 @@
 import { randomBytes } from 'node:crypto';
 import { readConfiguredFile } from '../config/configured-file';
 import type { Config, SipServerConfig } from '../config/types';
-import { startEmbeddedServer, type EmbeddedServer, type TokenFlow } from '../embedded';
+import { startEmbeddedServer, type EmbeddedServer, type TokenFlow, type UdpErrorQueue } from '../embedded';
 import { DsbcError } from '../errors';
 import { createLink, untilConnected, type LinkConfig } from '../link/create-link';
 import type { SipLink } from '../link/sip-link';
@@ -12,6 +12,8 @@ export interface SipServersParts {
   readonly config: Config;
   readonly tokens: () => FlowTokens;
   readonly log: Logger;
+  /** For embedded servers: how they hear of requests to closed ports. */
+  readonly errorQueue?: (() => UdpErrorQueue) | undefined;
 }
 
 /** How long a start waits for a drachtio-server; one that comes later is taken as well. */
@@ -131,7 +133,7 @@ export class SipServers {
     server: Extract<SipServerConfig, { server: 'embedded' }>,
     secret: string,
   ): Promise<EmbeddedServer> {
-    const { config, tokens, log } = this.#parts;
+    const { config, tokens, log, errorQueue } = this.#parts;
     const { address, port, transports } = server.entry;
     const keys = config.nat.keys.map((key) => key.secret);
     try {
@@ -140,6 +142,7 @@ export class SipServers {
         control: { host: '127.0.0.1', port: 0, secret },
         logger: log.child({ server: server.name }),
         verifyFlow: (user) => tokenFlow(tokens(), user),
+        ...(errorQueue === undefined ? {} : { errorQueue }),
         // Instances of a group share these, so that each forwards the in-dialog requests of all.
         ...(keys.length === 0 ? {} : { routeKeys: keys }),
       });

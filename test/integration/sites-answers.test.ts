@@ -90,6 +90,7 @@ describe(`what sites answer (${sipServerKind})`, () => {
       delayed: delayed.map(({ labels, value }) => [labels['relay'], labels['reason'], value]),
     });
     expect(bySite(sent)).toEqual({ a: sent.length });
+    expect(milliseconds(sent)).toBeLessThan(1000);
     expect(delayed.some(({ labels }) => labels['reason'] === 'transport_error')).toBe(true);
     await lab.becomes('main', 'down');
     expect(milliseconds(await send({ registrations: RATE, calls: RATE }, 50))).toBeLessThan(1500);
@@ -145,7 +146,7 @@ describe(`what sites answer (${sipServerKind})`, () => {
   }, 30_000);
 
   it.each(['frozen', 'killed'] as const)(
-    'H15: a site that is %s is given up after the branch timer, and not chosen again before a probe succeeds',
+    'H15: a site that is %s is given up, and not chosen again before a probe succeeds',
     async (how) => {
       lab = await LoadLab.start({ ...MAIN_ONLY, config: { health: { interval_ms: 60_000 } } });
       await send({ registrations: 20, calls: 20 }, 10);
@@ -156,7 +157,8 @@ describe(`what sites answer (${sipServerKind})`, () => {
         ms: first.map(({ method, sentAt, finalAt }) => [method, Math.round(finalAt - sentAt)]),
       });
       expect(bySite(first)).toEqual({ a: first.length });
-      expect(milliseconds(first)).toBeLessThan(2600);
+      // A closed port is told at once (handed-refused.test.ts: within 100 ms); silence takes the timer.
+      expect(milliseconds(first)).toBeLessThan(how === 'killed' ? 1000 : 2600);
       await lab.becomes('main', 'down');
       const next = await send({ registrations: 20, calls: 20 }, 20);
       expect(bySite(next)).toEqual({ a: next.length });

@@ -62,7 +62,8 @@ describe(`a site that goes out under load (${sipServerKind})`, () => {
       const outAt = now();
       await goOut();
       const untilDown = await lab.becomes(out, 'down');
-      await pause(PHASE_MS);
+      // What is sent from 2 s on is looked at: a second of it at least.
+      await pause(Math.max(PHASE_MS, outAt + 3000 - now()));
       const shares = await lab.shares();
       await comeBack();
       const untilUp = await lab.becomes(out, 'active');

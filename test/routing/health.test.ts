@@ -21,11 +21,10 @@ const SETTINGS: HealthSettings = {
 };
 const ok: Sighting = { kind: 'answer', status: 200, milliseconds: 3 };
 const silence: Sighting = { kind: 'silence' };
+const run = (sightings: readonly Sighting[], from = newNodeHealth(0)): NodeHealth =>
+  sightings.reduce((health, one, i) => afterProbe(health, one, SETTINGS, i + 1), from);
 
 describe('probes', () => {
-  const run = (sightings: readonly Sighting[], from = newNodeHealth(0)): NodeHealth =>
-    sightings.reduce((health, one, i) => afterProbe(health, one, SETTINGS, i + 1), from);
-
   it('take a node down after `fall` misses in a row, and bring it up after `rise` answers', () => {
     expect(run([silence]).state).toBe('up');
     expect(run([silence, ok, silence]).state).toBe('up');
@@ -118,6 +117,32 @@ describe('real traffic', () => {
     expect(health.state).toBe('up');
   });
 
+  it('that could not be sent takes a node down at once, until one probe succeeds', () => {
+    const refused: Sighting = { kind: 'transport_error', reason: 'ECONNREFUSED' };
+    const down = afterAttempt(newNodeHealth(0), refused, SETTINGS, 5, false);
+    expect(down).toMatchObject({
+      state: 'down',
+      since: 5,
+      reason: 'could not be reached: ECONNREFUSED',
+      failures: 1,
+    });
+    expect(afterProbe(down, ok, SETTINGS, 6)).toMatchObject({ state: 'up', failures: 1 });
+    // A probe that fails too makes sure of it.
+    const sure = afterProbe(down, refused, SETTINGS, 6);
+    expect(afterProbe(sure, ok, SETTINGS, 7).state).toBe('down');
+    expect(run([ok, ok], sure).state).toBe('up');
+  });
+
+  it('that cannot be sent again and again ejects a node, though its probes succeed', () => {
+    const reset: Sighting = { kind: 'transport_error' };
+    let health = newNodeHealth(0);
+    for (let i = 0; i < 2; i++) {
+      health = afterProbe(afterAttempt(health, reset, SETTINGS, i, true), ok, SETTINGS, i);
+      expect(health.state).toBe('up');
+    }
+    expect(afterAttempt(health, reset, SETTINGS, 3, true).state).toBe('ejected');
+  });
+
   it('does not shorten what probes found', () => {
     const down = afterProbe(afterProbe(newNodeHealth(0), silence, SETTINGS, 0), silence, SETTINGS, 0);
     expect(fail(down, 0).state).toBe('down');
@@ -183,6 +208,26 @@ describe('Health', () => {
     expect(health.isDown('main', 's/x/sip:a')).toBe(true);
     isSilent = false;
     await jest.advanceTimersByTimeAsync(3500);
+    expect(health.isDown('main', 's/x/sip:a')).toBe(false);
+    health.stop();
+  });
+
+  it('asks a node at once that could not be sent to, and sends nothing there before it answers', async () => {
+    let there = false;
+    const { health } = lab(() => Promise.resolve(there ? ok : { kind: 'transport_error' }));
+    health.setActive(true);
+    const node = { system: 's', site: 'x', node: 'sip:a' };
+    health.attempted('main', node, { kind: 'transport_error' });
+    expect(health.isDown('main', 's/x/sip:a')).toBe(true);
+    expect(health.isDown('main', 's/x/sip:b')).toBe(false);
+    await jest.advanceTimersByTimeAsync(2500);
+    expect(health.isDown('main', 's/x/sip:a')).toBe(true);
+    there = true;
+    await jest.advanceTimersByTimeAsync(3500);
+    expect(health.isDown('main', 's/x/sip:a')).toBe(false);
+    health.attempted('main', node, { kind: 'transport_error' });
+    expect(health.isDown('main', 's/x/sip:a')).toBe(true);
+    await jest.advanceTimersByTimeAsync(1);
     expect(health.isDown('main', 's/x/sip:a')).toBe(false);
     health.stop();
   });

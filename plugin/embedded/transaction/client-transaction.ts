@@ -19,6 +19,8 @@ export interface ClientTransaction {
   /** True once a provisional answer came. */
   readonly proceeding: boolean;
   receive(message: SipMessage, from: Flow): void;
+  /** The request did not arrive (RFC 3261 §18.4): it fails, unless some answer says otherwise. True if it did. */
+  undelivered(error: SendError): boolean;
   /**
    * Cancels an INVITE: at once if a provisional answer came, else as soon as one does (RFC 3261 §9.1). Repeating it
    * does nothing. If no final answer follows in 64 × T1, the transaction ends as timed out.

@@ -61,6 +61,12 @@ export class InviteClient implements ClientTransaction {
     else this.#refusal(message, from);
   }
 
+  undelivered(error: SendError): boolean {
+    if (this.#state !== 'calling') return false;
+    this.#fail(error);
+    return true;
+  }
+
   cancel(extra: readonly Line[] = []): void {
     if (!this.pending || this.#cancelled) return;
     this.#cancelled = extra;

@@ -62,6 +62,12 @@ export class NonInviteClient implements ClientTransaction {
     else this.#terminate();
   }
 
+  undelivered(error: SendError): boolean {
+    if (this.#state !== 'trying') return false;
+    this.#fail(error);
+    return true;
+  }
+
   /** A CANCEL would have no effect on a request other than INVITE (RFC 3261 §9.1): does nothing. */
   cancel(): void {
     // Nothing to do.

@@ -1,7 +1,8 @@
 import { randomUUID } from 'node:crypto';
 import type { Clock } from '../clock';
 import type { Limits } from '../limits';
-import type { Flow, Sent } from '../transport/flow';
+import { SendError, type Flow, type Sent } from '../transport/flow';
+import type { QuotedRequest } from '../transport/udp-errors';
 import { answerFlow, type Inbound } from '../wire/inbound';
 import { newTag } from '../wire/text';
 import type { ClientEnvironment, ClientTransaction, ClientUser } from './client-transaction';
@@ -12,6 +13,7 @@ import { NonInviteServer } from './non-invite-server';
 import { cancelOf, type Outgoing } from './outgoing';
 import type { ServerEnvironment, ServerTransaction } from './server-transaction';
 import { SourceCount } from './source-count';
+import { StreamClients } from './stream-clients';
 import { clientKey, serverKey } from './transaction-key';
 
 /** What the transaction layer can't do itself. */
@@ -39,6 +41,7 @@ const ignore: ClientUser = { answer: () => undefined, failed: () => undefined };
 export class TransactionLayer {
   readonly #servers = new Map<string, InviteServer | NonInviteServer>();
   readonly #clients = new Map<string, ClientTransaction>();
+  readonly #streamClients = new StreamClients();
   readonly #sources = new SourceCount();
   readonly #limits: Limits;
   readonly #sink: TransactionSink;
@@ -74,7 +77,10 @@ export class TransactionLayer {
         if (invite instanceof InviteClient && invite.request)
           this.send(cancelOf(invite.request, extra), invite.flow, ignore);
       },
-      ended: ({ branch, method }) => this.#clients.delete(clientKey(branch, method)),
+      ended: (client) => {
+        this.#clients.delete(clientKey(client.branch, client.method));
+        this.#streamClients.remove(client);
+      },
     };
   }
 
@@ -140,8 +146,24 @@ export class TransactionLayer {
         ? new InviteClient(request, flow, user, this.#clientEnvironment)
         : new NonInviteClient(request, flow, user, this.#clientEnvironment);
     this.#clients.set(clientKey(request.branch, request.method), transaction);
+    this.#streamClients.add(transaction);
     transaction.start(patience);
     return transaction;
+  }
+
+  /** A request over UDP to that port did not arrive. True if it waited for its answer. */
+  undelivered({ method, branch }: QuotedRequest, port: number, error: SendError): boolean {
+    const client = this.#clients.get(clientKey(branch, method));
+    if (client?.flow.transport !== 'udp' || client.flow.port !== port) return false;
+    return client.undelivered(error);
+  }
+
+  /** A connection is gone: what was sent by it and has no answer at all will get none. */
+  flowClosed(flow: Flow, reason: string): void {
+    for (const client of this.#streamClients.of(flow)) {
+      const failure = client.flow.existingOnly === true ? 'flow_failed' : 'refused';
+      client.undelivered(new SendError(failure, reason));
+    }
   }
 
   /** Ends all timers; nothing is sent any more. */

@@ -7,7 +7,8 @@ import { StreamFramer } from './stream-framer';
 export interface ConnectionSink {
   message(text: string, connection: TcpConnection): void;
   broken(reason: string, head: string, connection: TcpConnection): void;
-  closed(connection: TcpConnection): void;
+  /** `cause` is the system's error, if there was one. */
+  closed(connection: TcpConnection, cause: Error | undefined): void;
 }
 
 interface Waiting {
@@ -29,6 +30,7 @@ export class TcpConnection {
   #messages = 0;
   #connected: boolean;
   #closed = false;
+  #cause: Error | undefined;
   #waiting: Waiting[] = [];
   #waitingBytes = 0;
 
@@ -62,7 +64,7 @@ export class TcpConnection {
     socket.on('error', (error) => this.#fail(error));
     socket.on('close', () => {
       this.#fail(undefined);
-      sink.closed(this);
+      sink.closed(this, this.#cause);
     });
   }
 
@@ -132,6 +134,7 @@ export class TcpConnection {
 
   #fail(cause: Error | undefined): void {
     this.#closed = true;
+    this.#cause ??= cause;
     const waiting = this.#waiting;
     this.#waiting = [];
     for (const { sent } of waiting) {

@@ -1,4 +1,5 @@
 import { connect, isIPv6, type Socket } from 'node:net';
+import { getSystemErrorName } from 'node:util';
 import type { Clock, Timer } from '../clock';
 import type { Limits } from '../limits';
 import type { Log } from '../log';
@@ -13,19 +14,36 @@ import {
 } from './flow';
 import { TcpConnection, type ConnectionSink } from './tcp-connection';
 import { TcpListener } from './tcp-listener';
-import { UdpSocket } from './udp-socket';
+import {
+  isUnreachable,
+  quotedRequest,
+  type QuotedRequest,
+  type UdpErrorQueue,
+  type UdpErrorReport,
+} from './udp-errors';
+import { UdpSocket, type UdpSink } from './udp-socket';
 
 export interface TransportSink {
   /** One message as it came; `broken` says why a stream can't be followed after it (the connection is then ended). */
   received(text: string, flow: Flow, broken?: string): void;
-  /** A stream connection is gone. */
-  flowClosed(flow: Flow): void;
+  /** A stream connection is gone, with what was sent by it; `reason` is for people. */
+  flowClosed(flow: Flow, reason: string): void;
+  /** A request sent to that port over UDP did not arrive. True if it was one that waits for its answer. */
+  undelivered(request: QuotedRequest, port: number, error: SendError): boolean;
 }
 
 interface Entry {
   address: EntryAddress;
   udp: UdpSocket | undefined;
   tcp: TcpListener | undefined;
+}
+
+/** What is known of datagrams that were not delivered, since the start. */
+export interface DeliveryCounts {
+  /** Requests that ended by it. */
+  readonly undelivered: number;
+  /** Reports of no request that waits, or that name none: late, forged, or cut too short. */
+  readonly strayReports: number;
 }
 
 const SWEEP_MS = 1_000;
@@ -44,22 +62,33 @@ export class TransportLayer {
   readonly #clock: Clock;
   readonly #limits: Limits;
   readonly #log: Log;
+  readonly #errorQueue: (() => UdpErrorQueue) | undefined;
   readonly #connections = new Map<number, TcpConnection>();
   readonly #byPeer = new Map<string, TcpConnection>();
   readonly #perSource = new Map<string, number>();
   #nextConnection = 1;
   #sweep: Timer | undefined;
   #closing = false;
+  #undelivered = 0;
+  #strayReports = 0;
 
   constructor(
     entries: readonly EntryAddress[],
-    environment: { sink: TransportSink; clock: Clock; limits: Limits; log: Log },
+    environment: {
+      sink: TransportSink;
+      clock: Clock;
+      limits: Limits;
+      log: Log;
+      /** Makes the error queue of one UDP socket; without it nothing is heard of what is not delivered. */
+      errorQueue: (() => UdpErrorQueue) | undefined;
+    },
   ) {
     this.#entries = entries.map((address) => ({ address, udp: undefined, tcp: undefined }));
     this.#sink = environment.sink;
     this.#clock = environment.clock;
     this.#limits = environment.limits;
     this.#log = environment.log;
+    this.#errorQueue = environment.errorQueue;
   }
 
   /** The entry addresses, with their real ports once started. */
@@ -69,6 +98,10 @@ export class TransportLayer {
 
   get connectionCount(): number {
     return this.#connections.size;
+  }
+
+  get deliveryCounts(): DeliveryCounts {
+    return { undelivered: this.#undelivered, strayReports: this.#strayReports };
   }
 
   async start(): Promise<void> {
@@ -170,10 +203,22 @@ export class TransportLayer {
   }
 
   #udpSocket(entry: Entry): UdpSocket {
-    return new UdpSocket(entry.address, {
+    const sink: UdpSink = {
       datagram: (text, flow) => this.#sink.received(text, flow),
+      undelivered: (report) => this.#report(report),
       error: (error) => this.#log.error({ err: error, entry: entry.address }, 'UDP socket failed'),
-    });
+    };
+    return new UdpSocket(entry.address, sink, this.#errorQueue?.());
+  }
+
+  /** Only who saw our packet knows its branch, so nobody else can end a request by a made-up ICMP message. */
+  #report(report: UdpErrorReport): void {
+    const request = isUnreachable(report) ? quotedRequest(report.quote) : undefined;
+    const { address, port } = report;
+    const error = new SendError('refused', `${getSystemErrorName(-report.error)} ${hostPort(address, port)}`);
+    const isOurs = request !== undefined && this.#sink.undelivered(request, port, error);
+    if (isOurs) this.#undelivered += 1;
+    else this.#strayReports += 1;
   }
 
   #tcpListener(entry: Entry): TcpListener {
@@ -235,7 +280,7 @@ export class TransportLayer {
       this.#sink.received(head, connection.flow, reason);
       connection.end();
     },
-    closed: (connection) => {
+    closed: (connection, cause) => {
       const { entry, address, port } = connection.flow;
       this.#connections.delete(connection.id);
       const key = peerKey(entry, address, port);
@@ -243,7 +288,8 @@ export class TransportLayer {
       const left = (this.#perSource.get(address) ?? 1) - 1;
       if (left > 0) this.#perSource.set(address, left);
       else this.#perSource.delete(address);
-      if (!this.#closing) this.#sink.flowClosed(connection.flow);
+      if (!this.#closing)
+        this.#sink.flowClosed(connection.flow, cause?.message ?? 'the connection was closed');
     },
   };
 
@@ -251,6 +297,7 @@ export class TransportLayer {
     this.#sweep = this.#clock.after(SWEEP_MS, () => {
       const now = this.#clock.now();
       for (const connection of this.#connections.values()) connection.checkAge(now);
+      for (const { udp } of this.#entries) udp?.readErrors();
       this.#armSweep();
     });
   }

@@ -1,9 +1,14 @@
 import { createSocket, type Socket } from 'node:dgram';
+import { closeSync } from 'node:fs';
 import { isIPv6 } from 'node:net';
+import { getSystemErrorName } from 'node:util';
 import { refuse, SendError, type EntryAddress, type Flow, type Sent } from './flow';
+import type { UdpErrorQueue, UdpErrorReport } from './udp-errors';
 
 export interface UdpSink {
   datagram(text: string, flow: Flow): void;
+  /** A datagram that was sent did not arrive. */
+  undelivered(report: UdpErrorReport): void;
   error(error: Error): void;
 }
 
@@ -18,14 +23,36 @@ const literal = (
 
 const SHORTEST_MESSAGE = 20;
 
-/** The UDP socket of one entry address. */
+/** How often a datagram is sent again because another one's error stood in its way. */
+const RETRIES = 3;
+/** What the kernel says to a send when an earlier datagram, wherever it went, was not delivered (ip(7), IP_RECVERR). */
+const FOREIGN_ERRORS = new Set([
+  'ECONNREFUSED',
+  'EHOSTUNREACH',
+  'ENETUNREACH',
+  'EHOSTDOWN',
+  'ENONET',
+  'ENOPROTOOPT',
+  'EOPNOTSUPP',
+  'EACCES',
+  'EPROTO',
+  'EMSGSIZE',
+]);
+
+const codeOf = (error: Error): string => (error as NodeJS.ErrnoException).code ?? '';
+
+/** The UDP socket of one entry address. With an error queue it hears of datagrams that were not delivered. */
 export class UdpSocket {
   readonly #socket: Socket;
+  readonly #sink: UdpSink;
+  readonly #errors: UdpErrorQueue | undefined;
   #entry: EntryAddress;
   #open = false;
 
-  constructor(entry: EntryAddress, sink: UdpSink) {
+  constructor(entry: EntryAddress, sink: UdpSink, errors?: UdpErrorQueue) {
     this.#entry = entry;
+    this.#sink = sink;
+    this.#errors = errors;
     const ipv6 = isIPv6(entry.address);
     this.#socket = createSocket({ type: ipv6 ? 'udp6' : 'udp4', ipv6Only: ipv6, lookup: literal });
     this.#socket.on('message', (data, from) => {
@@ -41,22 +68,41 @@ export class UdpSocket {
       });
     });
     this.#socket.on('error', (error) => {
-      if (this.#open) sink.error(error);
+      if (!this.#open) return;
+      if (this.#errors === undefined || !FOREIGN_ERRORS.has(codeOf(error))) sink.error(error);
+      this.readErrors();
     });
   }
 
   /** Binds; gives the port, which the kernel chose when the entry says 0. */
   bind(): Promise<number> {
     return new Promise((resolve, reject) => {
-      this.#socket.once('error', reject);
-      this.#socket.bind({ address: this.#entry.address, port: this.#entry.port, exclusive: true }, () => {
+      const { address, port } = this.#entry;
+      const bound = (): void => {
         this.#socket.off('error', reject);
         this.#open = true;
+        this.#errors?.adopted();
         // Room for bursts; the kernel cuts it to its own limit (net.core.rmem_max).
         this.#socket.setRecvBufferSize(4 * 1024 * 1024);
         this.#socket.setSendBufferSize(1024 * 1024);
         resolve(this.#socket.address().port);
-      });
+      };
+      this.#socket.once('error', reject);
+      if (this.#errors === undefined) {
+        this.#socket.bind({ address, port, exclusive: true }, bound);
+        return;
+      }
+      const fd = this.#errors.open(address, port);
+      if (fd < 0) {
+        reject(systemError('bind', fd, address, port));
+        return;
+      }
+      try {
+        this.#socket.bind({ fd, exclusive: true }, bound);
+      } catch (error) {
+        closeSync(fd);
+        throw error;
+      }
     });
   }
 
@@ -70,18 +116,49 @@ export class UdpSocket {
       refuse(sent, new SendError('no_transport', 'the UDP socket is closed'));
       return;
     }
-    this.#socket.send(Buffer.from(text, 'latin1'), flow.port, flow.address, (error) => {
-      if (!error) sent?.();
-      else {
-        const tooBig = (error as NodeJS.ErrnoException).code === 'EMSGSIZE';
-        refuse(sent, new SendError(tooBig ? 'too_big' : 'refused', error.message, error));
-      }
-    });
+    this.#send(Buffer.from(text, 'latin1'), flow, sent, this.#errors === undefined ? 0 : RETRIES);
+  }
+
+  /**
+   * Reads what became of earlier datagrams. It is called whenever the socket says that there is something; called once more
+   * now and then it makes sure that nothing is left, since libuv is woken up for it without end.
+   */
+  readErrors(): void {
+    if (!this.#open || this.#errors === undefined) return;
+    for (const report of this.#errors.read()) this.#sink.undelivered(report);
   }
 
   close(): Promise<void> {
+    this.#errors?.close();
     if (!this.#open) return Promise.resolve();
     this.#open = false;
     return new Promise((resolve) => this.#socket.close(resolve));
   }
+
+  #send(bytes: Buffer, flow: Flow, sent: Sent | undefined, retries: number): void {
+    this.#socket.send(bytes, flow.port, flow.address, (error) => {
+      if (!error) {
+        sent?.();
+        return;
+      }
+      this.readErrors();
+      if (retries > 0 && this.#open && FOREIGN_ERRORS.has(codeOf(error))) {
+        this.#send(bytes, flow, sent, retries - 1);
+        return;
+      }
+      const failure = codeOf(error) === 'EMSGSIZE' ? 'too_big' : 'refused';
+      refuse(sent, new SendError(failure, error.message, error));
+    });
+  }
+}
+
+function systemError(syscall: string, errno: number, address: string, port: number): Error {
+  const code = getSystemErrorName(errno);
+  return Object.assign(new Error(`${syscall} ${code} ${address}:${port}`), {
+    code,
+    errno,
+    syscall,
+    address,
+    port,
+  });
 }
