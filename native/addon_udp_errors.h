@@ -41,12 +41,14 @@ class UdpErrorsHandle : public Napi::ObjectWrap<UdpErrorsHandle> {
   // adopted(): errno
   Napi::Value Adopted(const Napi::CallbackInfo& info) { return Napi::Number::New(info.Env(), errors_.Adopted()); }
 
-  // read(): [{address, port, error, origin, type, code, quote}], the oldest first, 64 at most
+  // read(): [{address, port, error, origin, type, code, quote}], the oldest first. If there are 64 there may be more, which
+  // no longer stand in the way of a send, and of which libuv will not tell.
   Napi::Value Read(const Napi::CallbackInfo& info) {
     Napi::Env env = info.Env();
     Napi::Array list = Napi::Array::New(env);
     UdpError error;
-    for (uint32_t at = 0; at < kAtOnce && errors_.Read(&error) == 0; at++) {
+    uint32_t at = 0;
+    for (; at < kAtOnce && errors_.Read(&error) == 0; at++) {
       Napi::Object object = Napi::Object::New(env);
       object.Set("address", error.address);
       object.Set("port", error.port);
@@ -59,6 +61,7 @@ class UdpErrorsHandle : public Napi::ObjectWrap<UdpErrorsHandle> {
       object.Set("quote", quote);
       list.Set(at, object);
     }
+    if (at == kAtOnce) errors_.Unblock();
     return list;
   }
 

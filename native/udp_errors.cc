@@ -76,6 +76,12 @@ int UdpErrors::Adopted() {
   return setsockopt(socket_.get(), SOL_SOCKET, SO_REUSEADDR, &off, sizeof off) == 0 ? 0 : errno;
 }
 
+void UdpErrors::Unblock() {
+  int error = 0;
+  socklen_t size = sizeof error;
+  getsockopt(socket_.get(), SOL_SOCKET, SO_ERROR, &error, &size);  // reading it clears it
+}
+
 int UdpErrors::Read(UdpError* out) {
   for (;;) {
     sockaddr_storage destination{};

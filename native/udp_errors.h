@@ -36,6 +36,8 @@ class UdpErrors {
   int Adopted();
   // The oldest report. Returns 0, EAGAIN when there is none, or an errno.
   int Read(UdpError* out);
+  // Lets the next send go although reports are left.
+  void Unblock();
   void Close() { socket_.Reset(-1); }
 
  private:

@@ -54,7 +54,7 @@ export interface RawUdpErrors {
   open(address: string, port: number): number;
   /** To be called when libuv has the descriptor. */
   adopted(): number;
-  /** The oldest reports, 64 at most. */
+  /** The oldest reports. If there are 64 there may be more: it has to be called again soon, which nobody else will say. */
   read(): {
     readonly address: string;
     readonly port: number;

@@ -77,6 +77,11 @@ describeWith(['addon'], "the addon's error queue of a UDP socket", () => {
     const first = errors.read();
     expect(first).toHaveLength(64);
     expect(first[0]?.quote).toBe('number 0');
+    // Those that are left do not stop what is sent now.
+    const failed = await new Promise((resolve) =>
+      socket.send('x', socket.address().port, '127.0.0.1', resolve),
+    );
+    expect(failed).toBeNull();
     let rest = 0;
     for (let read = errors.read(); read.length > 0; read = errors.read()) rest += read.length;
     expect(rest).toBeGreaterThan(64);

@@ -20,11 +20,14 @@ export interface UdpErrorQueue {
   open(address: string, port: number): number;
   /** To be called once node has the descriptor. */
   adopted(): number;
-  /** The oldest reports, 64 at most. */
+  /** The oldest reports. If there are 64 there may be more: it has to be called again soon, which nobody else will say. */
   read(): readonly UdpErrorReport[];
   /** Ends reading; the socket stays. */
   close(): void;
 }
+
+/** Reports read at once: what somebody floods us with must not hold up the event loop. */
+export const REPORTS_AT_ONCE = 64;
 
 const ICMP = 2;
 const ICMPV6 = 3;

@@ -3,7 +3,7 @@ import { closeSync } from 'node:fs';
 import { isIPv6 } from 'node:net';
 import { getSystemErrorName } from 'node:util';
 import { refuse, SendError, type EntryAddress, type Flow, type Sent } from './flow';
-import type { UdpErrorQueue, UdpErrorReport } from './udp-errors';
+import { REPORTS_AT_ONCE, type UdpErrorQueue, type UdpErrorReport } from './udp-errors';
 
 export interface UdpSink {
   datagram(text: string, flow: Flow): void;
@@ -48,6 +48,7 @@ export class UdpSocket {
   readonly #errors: UdpErrorQueue | undefined;
   #entry: EntryAddress;
   #open = false;
+  #moreErrors: NodeJS.Immediate | undefined;
 
   constructor(entry: EntryAddress, sink: UdpSink, errors?: UdpErrorQueue) {
     this.#entry = entry;
@@ -125,13 +126,18 @@ export class UdpSocket {
    */
   readErrors(): void {
     if (!this.#open || this.#errors === undefined) return;
-    for (const report of this.#errors.read()) this.#sink.undelivered(report);
+    const reports = this.#errors.read();
+    for (const report of reports) this.#sink.undelivered(report);
+    if (reports.length < REPORTS_AT_ONCE) return;
+    clearImmediate(this.#moreErrors);
+    this.#moreErrors = setImmediate(() => this.readErrors());
   }
 
   close(): Promise<void> {
     this.#errors?.close();
     if (!this.#open) return Promise.resolve();
     this.#open = false;
+    clearImmediate(this.#moreErrors);
     return new Promise((resolve) => this.#socket.close(resolve));
   }
 
