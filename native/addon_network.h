@@ -152,7 +152,8 @@ class NetworkHandle : public Napi::ObjectWrap<NetworkHandle> {
   static Napi::Function Define(Napi::Env env) {
     return DefineClass(env, "Network",
                        {InstanceMethod("open", &NetworkHandle::Open), InstanceMethod("add", &NetworkHandle::Add),
-                        InstanceMethod("remove", &NetworkHandle::Remove), InstanceMethod("addresses", &NetworkHandle::Addresses),
+                        InstanceMethod("remove", &NetworkHandle::Remove), InstanceMethod("deafen", &NetworkHandle::Deafen),
+                        InstanceMethod("addresses", &NetworkHandle::Addresses),
                         InstanceMethod("links", &NetworkHandle::Links), InstanceMethod("announce", &NetworkHandle::Announce),
                         InstanceMethod("watch", &NetworkHandle::StartWatch), InstanceMethod("close", &NetworkHandle::CloseAll)});
   }
@@ -206,6 +207,15 @@ class NetworkHandle : public Napi::ObjectWrap<NetworkHandle> {
     int error = 0;
     if (!ReadTarget(info, &link, &address, &error)) return Errno(info.Env(), error);
     return Errno(info.Env(), netlink_.RemoveAddress(link.index, address));
+  }
+
+  // deafen(interface, address): errno
+  Napi::Value Deafen(const Napi::CallbackInfo& info) {
+    Link link;
+    IpAddress address;
+    int error = 0;
+    if (!ReadTarget(info, &link, &address, &error)) return Errno(info.Env(), error);
+    return Errno(info.Env(), netlink_.RemoveLocalRoute(link.index, address));
   }
 
   // announce(interface, address): errno. An interface that is no Ethernet has no neighbours to tell: nothing is sent.

@@ -186,6 +186,20 @@ int Rtnetlink::RemoveAddress(int interface_index, const IpAddress& address) {
   return Exchange(&request.header, [](const nlmsghdr*) {});
 }
 
+int Rtnetlink::RemoveLocalRoute(int interface_index, const IpAddress& address) {
+  Request request;
+  auto* body = request.Begin<rtmsg>(RTM_DELROUTE, NLM_F_ACK);
+  body->rtm_family = static_cast<uint8_t>(address.family);
+  body->rtm_dst_len = address.prefix();
+  body->rtm_table = RT_TABLE_LOCAL;
+  body->rtm_type = RTN_LOCAL;
+  body->rtm_scope = RT_SCOPE_NOWHERE;  // any
+  request.Append(RTA_DST, address.bytes.data(), address.size());
+  const auto index = static_cast<uint32_t>(interface_index);
+  request.Append(RTA_OIF, &index, sizeof index);
+  return Exchange(&request.header, [](const nlmsghdr*) {});
+}
+
 int Rtnetlink::ListAddresses(int interface_index, std::vector<HeldAddress>* out) {
   Request request;
   auto* body = request.Begin<ifaddrmsg>(RTM_GETADDR, NLM_F_DUMP);

@@ -47,6 +47,9 @@ class Rtnetlink {
   int AddAddress(int interface_index, const IpAddress& address, uint32_t valid_seconds, uint32_t preferred_seconds);
   // Removes; EADDRNOTAVAIL when it is not there.
   int RemoveAddress(int interface_index, const IpAddress& address);
+  // Takes the route to an address of ours out of the table `local`: what is sent to it is not received any more, while
+  // sockets bound to it go on sending. Adding the address anew puts it back. ESRCH when it is not there.
+  int RemoveLocalRoute(int interface_index, const IpAddress& address);
   // All addresses of one interface, or of all when the index is 0.
   int ListAddresses(int interface_index, std::vector<HeldAddress>* out);
   int ListLinks(std::vector<Link>* out);

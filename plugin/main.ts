@@ -1,4 +1,5 @@
 import { randomUUID } from 'node:crypto';
+import { setTimeout as pause } from 'node:timers/promises';
 import { Admission } from './admission/admission';
 import { parseConfig } from './config/config';
 import type { Config, ConfigInput } from './config/types';
@@ -326,6 +327,11 @@ export class Dsbc {
         this.admission.setMode('handing_over');
         await this.admission.idle(limitMs, ['ours']);
       },
+      settle: async (limitMs) => {
+        await pause(Math.min(ON_ITS_WAY_HERE_MS, limitMs / 2));
+        await this.admission.idle(limitMs / 4, ['ours', 'late']);
+        await pause(ON_ITS_WAY_OUT_MS);
+      },
       serve: (active) => this.setActive(active),
       healthChanged: () => this.#tellGroup(),
       failed: (error) => this.#fatal(error),
@@ -532,6 +538,10 @@ export class Dsbc {
     };
   }
 }
+
+/** How long a request takes from the socket of the SIP server to us, and from us to its socket, with room to spare; ms. */
+const ON_ITS_WAY_HERE_MS = 8;
+const ON_ITS_WAY_OUT_MS = 2;
 
 const hookDefaults = ({ hooks }: Config): { timeoutMs: number; onError: 'skip' | 'fail' } => ({
   timeoutMs: hooks.timeout_ms,

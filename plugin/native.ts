@@ -38,6 +38,7 @@ export interface RawNetwork {
   /** `preferredS`: seconds until it counts as deprecated; default `lifetimeS`. 127.0.0.0/8 gets scope host. */
   add(interfaceName: string, address: string, lifetimeS: number, preferredS?: number): number;
   remove(interfaceName: string, address: string): number;
+  deafen(interfaceName: string, address: string): number;
   announce(interfaceName: string, address: string): number;
   addresses(
     interfaceName: string,

@@ -117,7 +117,7 @@ export class Pipeline {
       await this.#refuse(call, refusal);
       return;
     }
-    if (admission.mode === 'handing_over') this.#move(call, 'handed_on');
+    if (admission.mode === 'handing_over') this.#move(call, 'late');
     try {
       await this.#live(call);
     } catch (error) {
@@ -315,7 +315,7 @@ export class Pipeline {
   async #isLeft(call: Call, decision: CarriedDecision): Promise<boolean> {
     const { request, record, standing } = call;
     const { admission, relays } = this.#parts;
-    const cameLate = standing === 'handed_on' && decision.relay !== 'proxy';
+    const cameLate = standing === 'late' && decision.relay !== 'proxy';
     if (admission.maySend && !cameLate) return false;
     record.reason = 'standby';
     if (admission.maySend && request.message.method === 'INVITE' && !request.link.capabilities.dropRequests) {

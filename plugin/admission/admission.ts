@@ -19,10 +19,9 @@ const SILENT: ReadonlySet<Refusal> = new Set(['standby', 'blocked']);
 
 /**
  * Whose a request that was let in is. `ours`: soon over, our end would cut it off. `bridged`: carried as two dialogs, which may
- * ring for long. `handed_on`: nobody waits for it, since the SIP server goes on with it by itself, or it came when a hand-over was
- * under way.
+ * ring for long. `late`: it came when a hand-over was under way. `handed_on`: the SIP server goes on with it by itself.
  */
-export const STANDINGS = ['ours', 'bridged', 'handed_on'] as const;
+export const STANDINGS = ['ours', 'bridged', 'late', 'handed_on'] as const;
 export type Standing = (typeof STANDINGS)[number];
 
 /** Statuses that look like a scanner at work when an endpoint gets nothing else. */
@@ -38,7 +37,7 @@ export class Admission {
   #limits: LimitsConfig;
   #exempt: AddressTable<true>;
   #mode: ServiceMode = 'serving';
-  readonly #inFlight: Record<Standing, number> = { ours: 0, bridged: 0, handed_on: 0 };
+  readonly #inFlight: Record<Standing, number> = { ours: 0, bridged: 0, late: 0, handed_on: 0 };
   #idle: { readonly for: readonly Standing[]; readonly resolve: () => void }[] = [];
 
   /**

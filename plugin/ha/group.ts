@@ -31,6 +31,11 @@ export interface GroupOptions {
    * `limitMs` the hand-over goes on all the same.
    */
   readonly quiesce?: (limitMs: number) => Promise<void>;
+  /**
+   * The addresses receive nothing any more, and are gone in `limitMs` at the latest: resolve when all that was received is on its
+   * way. Default: they go at once.
+   */
+  readonly settle?: (limitMs: number) => Promise<void>;
   /** Script of the worker thread. Default: the one built beside this file. */
   readonly workerFile?: string;
 }
@@ -118,6 +123,7 @@ export class Group extends EventEmitter<GroupEvents> {
       shared: this.shared.buffer,
       // Greater at every start; if the wall clock was set back, the peers' echo makes the worker skip ahead.
       incarnation: Date.now(),
+      settles: this.options.settle !== undefined,
     };
     const worker = new Worker(workerFile ?? join(__dirname, 'worker.js'), { workerData: data });
     this.worker = worker;
@@ -238,6 +244,12 @@ export class Group extends EventEmitter<GroupEvents> {
     switch (message.type) {
       case 'notice':
         this.onNotice(message.notice, message.term);
+        return;
+      case 'settle':
+        void this.options
+          .settle?.(message.limitMs)
+          .catch((error: unknown) => this.log.warn({ err: error }, 'what was received did not go on'))
+          .finally(() => this.post({ type: 'settled' }));
         return;
       case 'leader':
         this.emit('leader', message.instance);

@@ -41,6 +41,11 @@ export interface VipDriver {
   renew(addresses: readonly VipAddress[], lifetimeS: number): Promise<void>;
   /** Removes each; one that is already gone is no failure. */
   remove(addresses: readonly VipAddress[]): Promise<void>;
+  /**
+   * Ends receiving on each while sending goes on, until it is removed and added again; one that does not receive is no failure.
+   * For the moment before a removal in which what was received is still sent on its way.
+   */
+  deafen(addresses: readonly VipAddress[]): Promise<void>;
   /** Everything on an interface, whatever its prefix and whoever added it. */
   list(interfaceName: string): Promise<readonly HeldAddress[]>;
 }

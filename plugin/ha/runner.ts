@@ -29,6 +29,11 @@ export interface RunnerOptions {
   readonly drain: () => Promise<void>;
   /** The lease in the kernel was added or renewed: it lasts for `forMs` from now. 0: no addresses any more. */
   readonly onLease: (forMs: number, term: number) => void;
+  /**
+   * Nothing is received on the addresses any more, and they go to a peer as soon as this resolves: what was received shall be on its
+   * way then. Absent: nothing is waited for.
+   */
+  readonly settle?: () => Promise<void>;
   /** Who has the addresses, as far as we know; empty: nobody is known. Called on change. */
   readonly onLeader: (instance: string) => void;
   readonly onNotice: (notice: RunnerNotice, state: Readonly<GroupState>) => void;
@@ -50,6 +55,8 @@ export class GroupRunner {
   private closed = false;
   /** We added the addresses and have not removed them. */
   private added = false;
+  /** They do not receive. */
+  private deaf = false;
   private leader = '';
   private busy = false;
   private readonly waiting: GroupEvent[] = [];
@@ -155,6 +162,7 @@ export class GroupRunner {
           await this.lease(effect.type, decidedAt, state.term);
           break;
         case 'remove':
+          if (effect.settles) await this.settle();
           removed = await this.remove();
           break;
         case 'announce':
@@ -184,6 +192,9 @@ export class GroupRunner {
     try {
       if (operation === 'add') {
         this.added = true;
+        // Their removal failed: only adding them anew lets them hear again.
+        if (this.deaf) await driver.remove(vips);
+        this.deaf = false;
         await driver.add(vips, config.timing.leaseS);
       } else await driver.renew(vips, config.timing.leaseS);
       if (this.current.holding) onLease(config.timing.lease - (now() - startedAt), term);
@@ -193,13 +204,30 @@ export class GroupRunner {
     }
   }
 
+  /**
+   * Before a planned removal: from here on what is sent to the addresses is lost unheard, so that it is sent again, to their new
+   * owner. A SIP server that had said 100 to it could not.
+   */
+  private async settle(): Promise<void> {
+    const { settle, driver, vips, log } = this.options;
+    if (settle === undefined || !this.added || this.closed) return;
+    try {
+      await driver.deafen(vips);
+    } catch (error) {
+      log.warn({ err: error, vips }, 'the addresses go on receiving until they are removed');
+      return;
+    }
+    this.deaf = true;
+    await settle();
+  }
+
   private async remove(): Promise<boolean> {
     const { driver, vips, onLease, log } = this.options;
     onLease(0, 0);
     if (!this.added) return true;
     try {
       await driver.remove(vips);
-      this.added = false;
+      this.added = this.deaf = false;
       return true;
     } catch (error) {
       log.error(

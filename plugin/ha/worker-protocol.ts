@@ -13,6 +13,8 @@ export interface WorkerData {
   readonly networkModule: string;
   readonly shared: SharedArrayBuffer;
   readonly incarnation: number;
+  /** Whether main is asked to `settle` before a planned removal of the addresses. */
+  readonly settles: boolean;
 }
 
 export type ToWorker =
@@ -24,6 +26,7 @@ export type ToWorker =
       readonly to: string;
     }
   | { readonly type: 'quiet' }
+  | { readonly type: 'settled' }
   | { readonly type: 'witness'; readonly id: number; readonly reply: WitnessReply }
   | { readonly type: 'status'; readonly request: number }
   | { readonly type: 'close' };
@@ -65,6 +68,7 @@ export type FromWorker =
   | { readonly type: 'ready'; readonly network: 'native' | 'iproute2' }
   | { readonly type: 'failed'; readonly message: string; readonly code: string | undefined }
   | { readonly type: 'notice'; readonly notice: RunnerNotice; readonly term: number }
+  | { readonly type: 'settle'; readonly limitMs: number }
   | { readonly type: 'leader'; readonly instance: string }
   | { readonly type: 'link-alarm'; readonly about: string; readonly on: boolean }
   | { readonly type: 'status'; readonly request: number; readonly status: GroupStatus }

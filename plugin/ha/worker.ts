@@ -22,6 +22,9 @@ const port = parentPort;
 if (port === null) throw new Error('ha/worker runs in a worker thread only');
 const post = (message: FromWorker): void => port.postMessage(message);
 
+/** The most that what was received may take to be on its way before the addresses go to a peer. */
+const SETTLE_LIMIT_MS = 30;
+
 const toLog =
   (level: 'debug' | 'info' | 'warn' | 'error', base: object) =>
   (fields: object, message?: string): void =>
@@ -67,6 +70,18 @@ async function run(data: WorkerData): Promise<void> {
     log,
     onMessage: (message) => runner.give({ type: 'message', message }),
   });
+  // The target of a hand-over forgets that it was ready after `ready`: a quarter of that leaves it time.
+  const settleMs = Math.min(SETTLE_LIMIT_MS, config.timing.ready / 4);
+  let settled = (): void => undefined;
+  const settle = (): Promise<void> =>
+    new Promise((resolve) => {
+      const limit = setTimeout(resolve, settleMs);
+      settled = () => {
+        clearTimeout(limit);
+        resolve();
+      };
+      post({ type: 'settle', limitMs: settleMs });
+    });
   const runner = new GroupRunner({
     config,
     incarnation: data.incarnation,
@@ -81,6 +96,7 @@ async function run(data: WorkerData): Promise<void> {
       if (forMs > 0) shared.grant(forMs, term);
       else shared.revoke();
     },
+    ...(data.settles ? { settle } : {}),
     onLeader: (instance) => post({ type: 'leader', instance }),
     onNotice: (notice, state) => {
       if (notice.type === 'state' && command !== undefined) {
@@ -114,6 +130,9 @@ async function run(data: WorkerData): Promise<void> {
       case 'quiet':
       case 'witness':
         runner.give(message);
+        return;
+      case 'settled':
+        settled();
         return;
       case 'status':
         post({

@@ -34,6 +34,8 @@ export interface MembershipParts {
   readonly log: Logger;
   /** Serves no new request and waits for those under way, at most `limitMs`. */
   readonly quiesce: (limitMs: number) => Promise<void>;
+  /** Nothing comes in any more: waits until what has come is on its way, at most `limitMs`. */
+  readonly settle: (limitMs: number) => Promise<void>;
   /** This instance has the addresses, or has them no longer. */
   readonly serve: (active: boolean) => void;
   /** The SIP servers answer at the VIP, or do not any more (`sipAnswers`). */
@@ -70,6 +72,8 @@ export class Membership {
       ...(hasLeases(registry) ? { witness: registry.leases } : {}),
       log,
       quiesce: parts.quiesce,
+      // drachtio-server says 100 to an INVITE before we see it: its caller would not send it again.
+      ...(parts.sipServers.some(({ server }) => server === 'drachtio') ? { settle: parts.settle } : {}),
     });
     group.on('active', () => parts.serve(true));
     group.on('standby', () => parts.serve(false));

@@ -38,6 +38,7 @@ const MESSAGES: readonly [pattern: RegExp, errno: string][] = [
   [/Cannot assign requested address|Address not found/, 'EADDRNOTAVAIL'],
   [/Permission denied/, 'EACCES'],
   [/Network is down/, 'ENETDOWN'],
+  [/No such process/, 'ESRCH'],
   [/File exists/, 'EEXIST'],
   [/any valid prefix|Invalid|Error:/, 'EINVAL'],
 ];
@@ -134,6 +135,15 @@ class Iproute2Network implements Network {
       tolerated: 'EADDRNOTAVAIL',
     });
     this.#pacer.removed(addresses);
+  }
+
+  async deafen(addresses: readonly VipAddress[]): Promise<void> {
+    await this.#batch(
+      'deafen',
+      addresses,
+      (vip) => `route del local ${prefixOf(vip)} dev ${vip.interface} table local`,
+      { tolerated: 'ESRCH' },
+    );
   }
 
   async list(interfaceName: string): Promise<readonly HeldAddress[]> {

@@ -79,6 +79,14 @@ class NativeNetwork implements Network {
     this.#pacer.removed(addresses);
   }
 
+  async deafen(addresses: readonly VipAddress[]): Promise<void> {
+    await Promise.resolve();
+    tryAll(addresses, (vip) => {
+      const failure = check({ operation: 'deafen', ...vip }, this.raw.deafen(vip.interface, vip.address));
+      return failure?.details['errno'] === 'ESRCH' ? undefined : failure;
+    });
+  }
+
   async list(interfaceName: string): Promise<readonly HeldAddress[]> {
     await Promise.resolve();
     return this.#rawAddresses(interfaceName).map(({ address, prefix, validS }) => ({

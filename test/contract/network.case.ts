@@ -107,6 +107,23 @@ export function networkContract({ module, name, hearsForeignArp }: NetworkCase):
       await agent.call('remove', [V4]);
     });
 
+    it('deafens: nothing is received, what is sent goes out; anew, it hears again', async () => {
+      const local = (vip: VipAddress): string =>
+        cable.run(cable.near, 'ip', `-${vip.family}`, 'route', 'show', 'table', 'local', vip.address);
+      await agent.call('add', [V4, V6], 60);
+      for (const vip of [V4, V6]) expect(local(vip)).toContain(vip.address);
+      await agent.call('deafen', [V4, V6]);
+      await agent.call('deafen', [V4, V6]);
+      for (const vip of [V4, V6]) expect(local(vip)).toBe('');
+      expect(await held()).toEqual(expect.arrayContaining(['10.9.0.100/32', 'fd09::100/128']));
+      expect(cable.run(cable.near, 'ip', 'route', 'get', '10.9.0.2', 'from', V4.address)).toContain('wire0');
+      expect(() => cable.run(cable.far, 'arping', '-c1', '-w1', '-I', 'wire0', V4.address)).toThrow();
+      await agent.call('remove', [V4, V6]);
+      await agent.call('add', [V4, V6], 60);
+      for (const vip of [V4, V6]) expect(local(vip)).toContain(vip.address);
+      cable.run(cable.far, 'arping', '-c1', '-w1', '-I', 'wire0', V4.address);
+    });
+
     it('leaves the other addresses alone when one is removed', async () => {
       const [first, ...rest] = aliases(4);
       await agent.call('add', [first, ...rest], 60);

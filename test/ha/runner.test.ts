@@ -1,5 +1,6 @@
 import { timingFor } from '../../plugin/ha/group/timing';
 import type { GroupConfig } from '../../plugin/ha/group/state';
+import type { GroupMessage } from '../../plugin/ha/group/message';
 import type { HeldAddress, VipAddress } from '../../plugin/ha/ports';
 import { GroupRunner } from '../../plugin/ha/runner';
 import { silentLogger } from '../../plugin/telemetry/logger';
@@ -16,17 +17,17 @@ const config: GroupConfig = {
 };
 
 /** A runner over a driver that writes down what it is asked, with a clock that tests can push. */
-function bench(held: readonly HeldAddress[] = []) {
+function bench(held: readonly HeldAddress[] = [], peers: readonly string[] = []) {
   const calls: string[] = [];
   const states: string[] = [];
   let skew = 0;
-  const fail = { add: false, remove: false, renew: false };
-  const act = (name: 'add' | 'remove' | 'renew') => (): Promise<void> => {
+  const fail = { add: false, remove: false, renew: false, deafen: false };
+  const act = (name: keyof typeof fail) => (): Promise<void> => {
     calls.push(name);
     return fail[name] ? Promise.reject(new Error(`${name} fails`)) : Promise.resolve();
   };
   const runner = new GroupRunner({
-    config,
+    config: { ...config, peers },
     incarnation: 1,
     vips: [VIP],
     driver: {
@@ -34,6 +35,7 @@ function bench(held: readonly HeldAddress[] = []) {
       add: act('add'),
       renew: act('renew'),
       remove: act('remove'),
+      deafen: act('deafen'),
       list: () => Promise.resolve(held),
     },
     announcer: {
@@ -44,8 +46,12 @@ function bench(held: readonly HeldAddress[] = []) {
     },
     now: () => performance.now() + skew,
     mainAge: () => 0,
-    send: () => calls.push('send'),
+    send: ({ kind }) => calls.push(kind === 'BEAT' ? 'send' : kind),
     drain: () => Promise.resolve(),
+    settle: () => {
+      calls.push('settle');
+      return Promise.resolve();
+    },
     onLease: (forMs) => calls.push(forMs > 0 ? 'granted' : 'revoked'),
     onLeader: () => undefined,
     onNotice: (notice) => {
@@ -121,6 +127,61 @@ describe('the runner of the machine', () => {
     made.runner.give({ type: 'vip-lost' });
     await until(() => made.calls.filter((call) => call === 'remove').length >= 2);
     made.fail.remove = false;
+  });
+
+  describe('a hand-over', () => {
+    let seq = 0;
+    const hear = ({ runner }: Bench, kind: GroupMessage['kind']): void => {
+      seq += 1;
+      const { incarnation, seq: ours } = runner.state;
+      runner.give({
+        type: 'message',
+        message: {
+          ...{ kind, from: 'b', to: kind === 'READY' ? 'a' : '', state: 'STANDBY', incarnation: 1, seq },
+          ...{ term: 0, highestTerm: 0, tenure: 0, links: 1, priority: 1, grant: 0 },
+          heard: { a: { incarnation, seq: ours } },
+        },
+      });
+    };
+    const handOver = async (made: Bench): Promise<void> => {
+      await run(made);
+      await until(() => made.calls.includes('granted'));
+      hear(made, 'BEAT');
+      made.calls.length = 0;
+      made.runner.give({ type: 'operator', request: 1, action: 'handover', to: '' });
+      hear(made, 'READY');
+    };
+
+    it('deafens first, lets go what was received, then removes, then says so', async () => {
+      const made = open([], ['b']);
+      await handOver(made);
+      await until(() => made.calls.includes('RELINQUISH'));
+      const from = made.calls.indexOf('deafen');
+      expect(made.calls.slice(from, from + 5)).toEqual([
+        ...['deafen', 'settle', 'revoked', 'remove', 'RELINQUISH'],
+      ]);
+    });
+
+    it('goes on where the addresses cannot be deafened', async () => {
+      const made = open([], ['b']);
+      made.fail.deafen = true;
+      await handOver(made);
+      await until(() => made.calls.includes('RELINQUISH'));
+      expect(made.calls).not.toContain('settle');
+      expect(made.calls).toContain('remove');
+    });
+
+    it('that nobody takes, after a removal that failed, adds anew, for the addresses to hear again', async () => {
+      const made = open([], ['b']);
+      made.fail.remove = true;
+      await handOver(made);
+      await until(() => made.calls.includes('RELINQUISH'));
+      made.fail.remove = false;
+      await until(() => made.calls.includes('add'));
+      const at = made.calls.indexOf('add');
+      expect(made.calls.slice(made.calls.indexOf('RELINQUISH'), at + 1)).toContain('remove');
+      await until(() => made.calls.slice(at).includes('granted'));
+    });
   });
 
   it('renews nothing that was decided before a stall', async () => {

@@ -19,7 +19,8 @@ export type GroupEffect =
   | { readonly type: 'add' }
   /** Renew the lease; comes before the heartbeat of the same beat, so that peers never outwait a lease they cannot see. */
   | { readonly type: 'renew' }
-  | { readonly type: 'remove' }
+  /** `settles`: they go to a peer that waits for them; what was received may go on its way first. */
+  | { readonly type: 'remove'; readonly settles: boolean }
   | { readonly type: 'announce' }
   /** To every peer, or to those named. */
   | { readonly type: 'send'; readonly message: GroupMessage; readonly to: readonly string[] }

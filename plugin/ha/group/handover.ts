@@ -75,7 +75,7 @@ export function relinquish(turn: Turn, grant: number): void {
   const { config, state, now } = turn;
   const { handover } = state;
   if (handover === undefined) return;
-  removeAddresses(turn);
+  removeAddresses(turn, true);
   noteSwitch(turn, grant);
   const { repeat, answer } = config.timing;
   state.handover = {

@@ -42,9 +42,9 @@ export function enter(turn: Turn, name: GroupStateName, reason: string): void {
 }
 
 /** Takes the addresses off, if we have them. Comes before anything that tells the peers. */
-export function removeAddresses({ state, effects }: Turn): void {
+export function removeAddresses({ state, effects }: Turn, settles = false): void {
   if (!state.holding) return;
-  effects.push({ type: 'remove' });
+  effects.push({ type: 'remove', settles });
   state.holding = false;
   state.leasedUntil = -Infinity;
   state.announceAt = [];
