@@ -332,7 +332,7 @@ export class Pipeline {
   /** Lets a relay carry the request, attempt after attempt, and learns from what comes back. */
   async #carry(call: Call, decision: CarriedDecision, facts: OrderFacts): Promise<void> {
     const { request, record, settings } = call;
-    const { relays, linkOf, tokens, lessons, log } = this.#parts;
+    const { relays, admission, linkOf, tokens, lessons, log } = this.#parts;
     // The caller hung up while we were asking; the server has answered it.
     if (request.cancelled) {
       record.ending = 'cancelled';
@@ -350,6 +350,7 @@ export class Pipeline {
     else if (order.relay === 'b2bua') this.#move(call, 'bridged');
     const result = await relays.carry(request, {
       ...order,
+      maySend: () => admission.maySend,
       onAnswer: (answer) => lessons.learn(request, decision, answer, facts.behindNat),
       beforeAnswer: (answer, response) => this.#onResponse(call, decision, response, answer),
     });

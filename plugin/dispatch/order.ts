@@ -23,7 +23,7 @@ export interface OrderFacts {
   readonly remove: readonly string[];
 }
 
-type OrderShape = Omit<CarryOrder, 'onAnswer' | 'beforeAnswer'>;
+type OrderShape = Omit<CarryOrder, 'maySend' | 'onAnswer' | 'beforeAnswer'>;
 
 /** A request that outgrows `mtu`. */
 export interface Oversize {

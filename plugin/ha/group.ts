@@ -57,7 +57,10 @@ export interface GroupEvents {
   /** They are not any more. */
   standby: [];
   alarm: [alarm: { readonly name: AlarmName | 'link_lost'; readonly about: string; readonly on: boolean }];
-  /** This process did not run for a while: SIP that queued meanwhile must not be served. */
+  /**
+   * This process did not run for a while: SIP that queued meanwhile must not be served. `servingTerm` is 0 by then and stays so
+   * for `recheck`, so whoever asks it at each request need not listen.
+   */
   discard: [];
   /** The worker is gone; the kernel removes the addresses at the end of their lease. The program must end. */
   failed: [error: Error];

@@ -31,6 +31,8 @@ export interface CarryOrder extends FlowChoice {
   readonly recordRouteUser?: string;
   /** The server the request leaves from; default: the one it came by. */
   readonly link?: SipLink;
+  /** Whether SIP may be sent now: the addresses of the group are here. Default: always. */
+  readonly maySend?: () => boolean;
   /** Called at once with every final answer that a target gives. */
   readonly onAnswer?: (answer: RelayedAnswer) => void;
   /** Called with the answer just before the caller gets it, where it is ours to send. */

@@ -27,6 +27,8 @@ export interface ForwardOptions extends FlowChoice {
   readonly headers?: HeaderPolicy;
   /** The server the request leaves from; default: the one it came by. */
   readonly link?: SipLink;
+  /** Whether SIP may be sent now; default: always. */
+  readonly maySend?: () => boolean;
   /** Called at once with every final answer that a target gives. */
   readonly onAnswer?: (answer: RelayedAnswer) => void;
   /** Called with the answer just before the caller gets it; may change what is sent back. */
@@ -149,6 +151,13 @@ class Forwarding {
         reason: 'the link to the SIP server was lost',
         attempts: this.attempts,
       };
+    }
+    if (this.options.maySend?.() === false) {
+      // Nothing was reached because the addresses went meanwhile. An answer of ours would reach nobody either, and would be kept
+      // for the request's retransmission, which whoever has the addresses then can serve.
+      this.request.link.drop(this.request, 'take');
+      const reason = 'the addresses are not here any more';
+      return { kind: 'lost', cause: 'caller_gone', reason, attempts: this.attempts };
     }
     const own = unreachable(this.options.existingFlow, this.attempts);
     return this.answer({ status: own.status }, own);

@@ -32,6 +32,24 @@ describe('a request relayed by own transactions', () => {
     });
   };
 
+  it('is left without an answer when nothing was reached since the addresses went; sent again, it is carried', async () => {
+    const site = await lab.site(() => undefined);
+    let maySend = false;
+    relayTo([site], { maySend: () => maySend });
+    const device = await lab.device();
+    const sent = await device.request({ method: 'REGISTER' });
+    await site.waitForRequest('REGISTER');
+    expect(await results[0]).toMatchObject({ kind: 'lost', cause: 'caller_gone' });
+    // drachtio-server swallows what comes again.
+    if (lab.link.capabilities.dropRequests) {
+      maySend = true;
+      site.script = () => ({ status: 200 });
+      await sent.retransmit();
+      expect((await sent.final()).message.status).toBe(200);
+    }
+    expect(device.received.filter(({ message }) => message.status >= 300)).toEqual([]);
+  });
+
   it('reaches the site with every end-to-end header as it was, and the answer comes back', async () => {
     const site = await lab.site(() => ({
       status: 200,
