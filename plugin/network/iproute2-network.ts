@@ -3,6 +3,7 @@ import { uptime } from 'node:os';
 import type { HeldAddress, LinkState, Network, NetworkEvent, VipAddress } from '../ha/ports';
 import { neighbourAdvertisement } from './advertisement';
 import { networkFailure, type Attempt } from './failure';
+import { LeaseGuard } from './lease-guard';
 import { LeasePacer, PACER_PREFERRED_S, PACER_VALID_S } from './lease-pacer';
 import { canonical, NetworkState, type Snapshot } from './network-state';
 
@@ -89,6 +90,7 @@ class Iproute2Network implements Network {
   readonly name = 'iproute2';
   readonly hearsForeignArp = false;
   readonly #states = new Set<NetworkState>();
+  readonly #guard = new LeaseGuard();
   readonly #pacer = new LeasePacer(() => this.bootTime());
   #monitor: ChildProcess | undefined;
   #closed = false;
@@ -109,6 +111,7 @@ class Iproute2Network implements Network {
     const pace = (pacers: readonly VipAddress[]): Promise<void> =>
       this.#batch('pace leases by', pacers, paceLine);
     await pace(this.#pacer.start(addresses, (pacers) => void pace(pacers).catch(() => undefined)));
+    await this.#guard.start(this.#pacer.pacersOf(addresses));
   }
 
   async add(addresses: readonly VipAddress[], lifetimeS: number): Promise<void> {
@@ -205,6 +208,7 @@ class Iproute2Network implements Network {
     await Promise.resolve();
     this.#closed = true;
     this.#pacer.close();
+    this.#guard.close();
     this.#states.clear();
     this.#onChange.clear();
     this.#monitor?.kill();

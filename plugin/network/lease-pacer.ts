@@ -82,6 +82,11 @@ export class LeasePacer {
     return this.#due(expected);
   }
 
+  /** One for each family. */
+  pacersOf(leases: readonly VipAddress[]): readonly VipAddress[] {
+    return [...new Set(leases.map(({ family }) => family))].map((family) => this.#pairs[family][0]);
+  }
+
   close(): void {
     clearInterval(this.#timer);
   }

@@ -2,6 +2,7 @@ import type { DsbcError } from '../errors';
 import type { HeldAddress, LinkState, Network, NetworkEvent, VipAddress } from '../ha/ports';
 import { loadAddon, type NativeAddon, type RawLink, type RawNetwork, type RawNetworkEvent } from '../native';
 import { networkFailure, tryAll, type Attempt } from './failure';
+import { LeaseGuard } from './lease-guard';
 import { LeasePacer, PACER_PREFERRED_S, PACER_VALID_S } from './lease-pacer';
 import { canonical, NetworkState, type Snapshot } from './network-state';
 
@@ -20,6 +21,7 @@ class NativeNetwork implements Network {
   readonly name = 'native';
   readonly hearsForeignArp = true;
   readonly #states = new Set<NetworkState>();
+  readonly #guard = new LeaseGuard();
   readonly #pacer = new LeasePacer(() => this.bootTime());
   #watching = false;
   #closed = false;
@@ -38,6 +40,7 @@ class NativeNetwork implements Network {
     if (lifetimeS !== 1) return;
     const failure = this.#pace(this.#pacer.start(addresses, (pacers) => void this.#pace(pacers)));
     if (failure !== undefined) throw failure;
+    await this.#guard.start(this.#pacer.pacersOf(addresses));
   }
 
   async add(addresses: readonly VipAddress[], lifetimeS: number): Promise<void> {
@@ -134,6 +137,7 @@ class NativeNetwork implements Network {
     if (this.#closed) return;
     this.#closed = true;
     this.#pacer.close();
+    this.#guard.close();
     this.#states.clear();
     this.raw.close();
   }

@@ -98,7 +98,8 @@ describeWith(['netns', 'addon'], "the addon's network part", () => {
       lifetimes.sort((a, b) => a - b);
       if (KILLS > 7)
         console.info(`of ${lifetimes.length}: median ${lifetimes[KILLS]}, longest ${lifetimes.at(-1)} ms`);
-      expect(lifetimes[0]).toBeGreaterThan(980);
+      // The kernel counts a lease as over 20 ms, and a jiffy, before it is.
+      expect(lifetimes[0]).toBeGreaterThan(970);
       expect(lifetimes.at(-1)).toBeLessThanOrEqual(1100);
     },
     20_000 + KILLS * 4000,
