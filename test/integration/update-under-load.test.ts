@@ -47,7 +47,7 @@ for (const [kind, needs] of KINDS) {
           await lab.site(site).start();
         }
         if (step === 'instance_out') {
-          expect(lab.active.name).not.toBe(instance);
+          await lab.isOut(instance);
           await lab.restart(lab.instance(instance));
           await pause(WORK_MS);
         }
