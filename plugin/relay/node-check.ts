@@ -8,8 +8,8 @@ export type Presence = 'refused' | 'there' | 'silent';
 /** Sends one OPTIONS from a SIP server to a node. Settles within the time-out. */
 export type AskNode = (server: string, uri: string, timeoutMs: number) => Promise<Presence>;
 
-/** Milliseconds for which an answer holds: so often a node is asked at most. */
-const FRESH_MS = 10;
+/** Milliseconds for which an answer holds, to an OPTIONS or to anything else: so often a node is asked at most. */
+const FRESH_MS = 50;
 /** Milliseconds a request waits for a refusal; one from the same network comes within the round trip. */
 const PATIENCE_MS = 70;
 const ASK_TIMEOUT_MS = 2000;
@@ -17,11 +17,13 @@ const ASK_TIMEOUT_MS = 2000;
 const MAX_NODES = 1000;
 
 interface Node {
-  askedAt: number;
+  heardAt: number;
   asking: Promise<Presence> | undefined;
   /** It does not answer OPTIONS, or not in time: nobody waits for it any more. */
   slow: boolean;
 }
+
+const keyOf = (server: string, { uri }: RelayTarget): string => `${server} ${uri}`;
 
 /**
  * Whether a node refuses what is sent to it, found out by an OPTIONS before a request is handed to a SIP server that tells
@@ -40,9 +42,9 @@ export class NodeCheck {
   async refuses(server: string, target: RelayTarget): Promise<boolean> {
     // Endpoints and peers are nobody's to probe.
     if (target.system === undefined || target.site === undefined) return false;
-    const node = this.#node(`${server} ${target.uri}`);
+    const node = this.#node(keyOf(server, target));
     if (node.asking === undefined) {
-      if (this.now() - node.askedAt < FRESH_MS) return false;
+      if (this.now() - node.heardAt < FRESH_MS) return false;
       node.asking = this.#asked(node, server, target.uri);
     }
     if (node.slow) return false;
@@ -58,10 +60,16 @@ export class NodeCheck {
     return presence === 'refused';
   }
 
+  /** A node that has just answered a request need not be asked. */
+  heard(server: string, target: RelayTarget): void {
+    const node = this.#nodes.get(keyOf(server, target));
+    if (node !== undefined) node.heardAt = this.now();
+  }
+
   #node(key: string): Node {
     const known = this.#nodes.get(key);
     if (known !== undefined) return known;
-    const made: Node = { askedAt: Number.NEGATIVE_INFINITY, asking: undefined, slow: false };
+    const made: Node = { heardAt: Number.NEGATIVE_INFINITY, asking: undefined, slow: false };
     this.#nodes.set(key, made);
     return made;
   }
@@ -78,7 +86,7 @@ export class NodeCheck {
     node.asking = undefined;
     node.slow = presence === 'silent' || end - start > PATIENCE_MS;
     // A refusal is news only once: what comes next asks again.
-    node.askedAt = presence === 'there' ? end : Number.NEGATIVE_INFINITY;
+    node.heardAt = presence === 'there' ? end : Number.NEGATIVE_INFINITY;
     return presence;
   }
 }

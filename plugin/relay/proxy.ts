@@ -339,6 +339,7 @@ export class ProxyRelay {
 
   private record(attempts: AttemptRecord[], attempt: AttemptRecord): void {
     attempts.push(attempt);
+    if (attempt.outcome === 'answer') this.check?.heard(attempt.server, attempt.target);
     try {
       this.dependencies.observer?.attemptEnded(attempt);
     } catch (error) {

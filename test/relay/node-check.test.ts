@@ -23,7 +23,7 @@ describe('whether a node refuses', () => {
       const refuses = await check.refuses(server, target);
       return { refuses, after: Date.now() - start };
     };
-    return { asked, ask };
+    return { asked, ask, check };
   }
   /** What came out when so much time has passed. */
   async function after<T>(promise: Promise<T>, milliseconds: number): Promise<T> {
@@ -55,9 +55,23 @@ describe('whether a node refuses', () => {
     expect(await after(ask(), 0)).toEqual({ refuses: false, after: 0 });
     expect(await after(other, 20)).toEqual({ refuses: false, after: 20 });
     expect(asked).toEqual(['vip sip:a', 'alias sip:a']);
-    await jest.advanceTimersByTimeAsync(10);
+    await jest.advanceTimersByTimeAsync(50);
     await after(ask(), 20);
     expect(asked).toHaveLength(3);
+  });
+
+  it('a node that has just answered a request is not asked', async () => {
+    const { ask, asked, check } = lab([['there', 5]]);
+    await after(ask(), 5);
+    for (let i = 0; i < 5; i++) {
+      await jest.advanceTimersByTimeAsync(40);
+      check.heard('vip', TARGET);
+    }
+    expect(await after(ask(), 0)).toEqual({ refuses: false, after: 0 });
+    expect(asked).toHaveLength(1);
+    await jest.advanceTimersByTimeAsync(50);
+    await after(ask(), 5);
+    expect(asked).toHaveLength(2);
   });
 
   it('waits 70 ms for a node once, and no more until it has answered in time', async () => {
@@ -72,6 +86,7 @@ describe('whether a node refuses', () => {
     await jest.advanceTimersByTimeAsync(2000);
     for (let i = 0; i < 2; i++) expect(await after(ask(), 20)).toEqual({ refuses: false, after: 0 });
     expect(asked).toHaveLength(3);
+    await jest.advanceTimersByTimeAsync(50);
     expect(await after(ask(), 20)).toEqual({ refuses: true, after: 1 });
     expect(jest.getTimerCount()).toBe(0);
   });
