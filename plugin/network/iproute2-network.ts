@@ -36,7 +36,7 @@ function run(program: string, args: readonly string[], input = ''): Promise<Fini
 const MESSAGES: readonly [pattern: RegExp, errno: string][] = [
   [/Operation not permitted/, 'EPERM'],
   [/Cannot find device|does not exist|No such device/, 'ENODEV'],
-  [/Cannot assign requested address|Address not found/, 'EADDRNOTAVAIL'],
+  [/Cannot assign requested address|[Aa]ddress not found/, 'EADDRNOTAVAIL'],
   [/Permission denied/, 'EACCES'],
   [/Network is down/, 'ENETDOWN'],
   [/No such process/, 'ESRCH'],
