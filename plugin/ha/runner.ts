@@ -5,8 +5,9 @@ import type { GroupEvent } from './group/event';
 import { otherHolder } from './group/election';
 import { step } from './group/machine';
 import type { GroupMessage } from './group/message';
-import type { GroupConfig, GroupState } from './group/state';
+import type { GroupConfig, GroupState, Obstacle } from './group/state';
 import { initialState } from './group/state';
+import { RepeatedFailures } from './repeated-failures';
 import type { BootClock, VipAddress, VipDriver, Announcer } from './ports';
 
 /** What the runner tells about: everything the main thread, the log and metrics live from. */
@@ -40,8 +41,15 @@ export interface RunnerOptions {
   readonly log: Logger;
 }
 
-/** Between tries to remove addresses that could not be removed. */
+/** Between tries to remove addresses that could not be removed, while the kernel keeps them and later. */
 const REMOVE_RETRY_MS = 100;
+const LATE_REMOVE_RETRY_MS = 5_000;
+
+const NOT_PERMITTED: Obstacle = {
+  alarm: 'not_permitted',
+  about: '',
+  reason: 'this process may not add or remove addresses (CAP_NET_ADMIN)',
+};
 
 /**
  * Runs the pure machine: feeds it events, arms one timer, and does what it asks. What touches the addresses and what
@@ -58,10 +66,14 @@ export class GroupRunner {
   /** They do not receive. */
   private deaf = false;
   private leader = '';
+  /** Removals that failed in a row. */
+  private unremoved = 0;
+  private readonly failures: RepeatedFailures;
   private busy = false;
   private readonly waiting: GroupEvent[] = [];
 
   constructor(private readonly options: RunnerOptions) {
+    this.failures = new RepeatedFailures(options.log, options.now);
     this.current = initialState(options.config, options.now(), options.incarnation);
   }
 
@@ -73,10 +85,15 @@ export class GroupRunner {
   async prepare(): Promise<void> {
     const { driver, vips, config, log } = this.options;
     await this.removeLeftovers();
-    await driver.prepare(vips, config.timing.leaseS).catch((error: unknown) => {
-      log.warn({ err: error }, 'the kernel may end a lease of the addresses a quarter of a second late');
-    });
+    const refused = await driver.prepare(vips, config.timing.leaseS).then(
+      () => false,
+      (error: unknown) => {
+        log.warn({ err: error }, 'the kernel may end a lease of the addresses a quarter of a second late');
+        return isNotPermitted(error);
+      },
+    );
     this.current = initialState(this.options.config, this.options.now(), this.options.incarnation);
+    if (refused) this.give({ type: 'obstacle', obstacle: NOT_PERMITTED, on: true });
   }
 
   /** Begins to listen and beat. */
@@ -155,21 +172,24 @@ export class GroupRunner {
     state: Readonly<GroupState>,
   ): Promise<void> {
     let removed = true;
+    let added = true;
     for (const effect of effects) {
       switch (effect.type) {
         case 'add':
         case 'renew':
-          await this.lease(effect.type, decidedAt, state.term);
+          added = (await this.lease(effect.type, decidedAt, state.term)) || effect.type === 'renew';
           break;
         case 'remove':
           if (effect.settles) await this.settle();
           removed = await this.remove();
           break;
         case 'announce':
-          this.announce();
+          if (added) this.announce();
           break;
         case 'send':
-          if (!this.closed) this.options.send(effect.message, effect.to);
+          // That we are active would be a lie, on which the one that hands over would rely.
+          if (!this.closed && (added || effect.message.state !== 'ACTIVE'))
+            this.options.send(effect.message, effect.to);
           break;
         case 'witness-write':
           // A release says that the addresses are gone. If they are not, the kernel lease must run out first.
@@ -180,15 +200,16 @@ export class GroupRunner {
     }
   }
 
-  private async lease(operation: 'add' | 'renew', decidedAt: number, term: number): Promise<void> {
-    const { driver, vips, config, now, onLease, log } = this.options;
+  /** @returns whether the addresses are here */
+  private async lease(operation: 'add' | 'renew', decidedAt: number, term: number): Promise<boolean> {
+    const { driver, vips, config, now, onLease } = this.options;
     const startedAt = now();
     // Decided before a stall: peers may own the addresses by now.
     if (this.closed || startedAt - decidedAt > config.timing.late) {
       if (!this.closed) this.give({ type: 'vip-lost' });
-      return;
+      return false;
     }
-    if (operation === 'renew' && !this.added) return;
+    if (operation === 'renew' && !this.added) return false;
     try {
       if (operation === 'add') {
         this.added = true;
@@ -198,9 +219,14 @@ export class GroupRunner {
         await driver.add(vips, config.timing.leaseS);
       } else await driver.renew(vips, config.timing.leaseS);
       if (this.current.holding) onLease(config.timing.lease - (now() - startedAt), term);
+      this.failures.worked(operation);
+      return true;
     } catch (error) {
-      log.error({ err: error, operation, vips }, 'the addresses could not be held');
-      this.give({ type: 'vip-lost' });
+      this.failures.failed(operation, { err: error, vips }, 'the addresses could not be held');
+      const gone = operation === 'renew' && errnoOf(error) === 'ENOENT';
+      this.give(gone ? { type: 'vip-lost' } : { type: 'vip-lost', reason: `could not ${messageOf(error)}` });
+      this.noteRefusal(error);
+      return false;
     }
   }
 
@@ -222,24 +248,38 @@ export class GroupRunner {
   }
 
   private async remove(): Promise<boolean> {
-    const { driver, vips, onLease, log } = this.options;
+    const { driver, vips, onLease, config } = this.options;
     onLease(0, 0);
     if (!this.added) return true;
     try {
       await driver.remove(vips);
       this.added = this.deaf = false;
+      this.unremoved = 0;
+      this.failures.worked('remove');
       return true;
     } catch (error) {
-      log.error(
+      this.failures.failed(
+        'remove',
         { err: error, vips },
         'the addresses could not be removed; the kernel does at the end of the lease',
       );
-      setTimeout(() => {
-        if (this.added && !this.current.holding)
-          this.queue = this.queue.then(() => this.remove()).then(() => undefined);
-      }, REMOVE_RETRY_MS).unref();
+      this.noteRefusal(error);
+      this.unremoved += 1;
+      const late = this.unremoved * REMOVE_RETRY_MS > config.timing.lease;
+      setTimeout(
+        () => {
+          if (this.added && !this.current.holding)
+            this.queue = this.queue.then(() => this.remove()).then(() => undefined);
+        },
+        late ? LATE_REMOVE_RETRY_MS : REMOVE_RETRY_MS,
+      ).unref();
       return false;
     }
+  }
+
+  /** A process gets its rights at its start: until the next one this instance cannot have the addresses. */
+  private noteRefusal(error: unknown): void {
+    if (isNotPermitted(error)) this.give({ type: 'obstacle', obstacle: NOT_PERMITTED, on: true });
   }
 
   private announce(): void {
@@ -281,3 +321,8 @@ export class GroupRunner {
     this.timer = setTimeout(() => this.give({ type: 'timer' }), delay);
   }
 }
+
+const errnoOf = (error: unknown): unknown =>
+  error instanceof DsbcError ? error.details['errno'] : undefined;
+const isNotPermitted = (error: unknown): boolean => errnoOf(error) === 'EPERM';
+const messageOf = (error: unknown): string => (error instanceof Error ? error.message : String(error));

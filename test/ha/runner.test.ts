@@ -2,6 +2,7 @@ import { timingFor } from '../../plugin/ha/group/timing';
 import type { GroupConfig } from '../../plugin/ha/group/state';
 import type { GroupMessage } from '../../plugin/ha/group/message';
 import type { HeldAddress, VipAddress } from '../../plugin/ha/ports';
+import { DsbcError } from '../../plugin/errors';
 import { GroupRunner } from '../../plugin/ha/runner';
 import { silentLogger } from '../../plugin/telemetry/logger';
 
@@ -20,18 +21,24 @@ const config: GroupConfig = {
 function bench(held: readonly HeldAddress[] = [], peers: readonly string[] = []) {
   const calls: string[] = [];
   const states: string[] = [];
+  const said: string[] = [];
   let skew = 0;
-  const fail = { add: false, remove: false, renew: false, deafen: false };
+  const fail = { prepare: false, add: false, remove: false, renew: false, deafen: false };
+  let errno = 'EBUSY';
+  const failure = (operation: string) =>
+    new DsbcError('DSBC_NETWORK_FAILED', `${operation}: ${errno}`, { details: { operation, errno } });
   const act = (name: keyof typeof fail) => (): Promise<void> => {
-    calls.push(name);
-    return fail[name] ? Promise.reject(new Error(`${name} fails`)) : Promise.resolve();
+    if (name !== 'prepare') calls.push(name);
+    return fail[name] ? Promise.reject(failure(name)) : Promise.resolve();
   };
+  const errors: string[] = [];
+  const alarms: string[] = [];
   const runner = new GroupRunner({
     config: { ...config, peers },
     incarnation: 1,
     vips: [VIP],
     driver: {
-      prepare: () => Promise.resolve(),
+      prepare: act('prepare'),
       add: act('add'),
       renew: act('renew'),
       remove: act('remove'),
@@ -46,7 +53,10 @@ function bench(held: readonly HeldAddress[] = [], peers: readonly string[] = [])
     },
     now: () => performance.now() + skew,
     mainAge: () => 0,
-    send: ({ kind }) => calls.push(kind === 'BEAT' ? 'send' : kind),
+    send: ({ kind, state }) => {
+      calls.push(kind === 'BEAT' ? 'send' : kind);
+      said.push(state);
+    },
     drain: () => Promise.resolve(),
     settle: () => {
       calls.push('settle');
@@ -56,10 +66,18 @@ function bench(held: readonly HeldAddress[] = [], peers: readonly string[] = [])
     onLeader: () => undefined,
     onNotice: (notice) => {
       if (notice.type === 'state') states.push(notice.to);
+      if (notice.type === 'alarm' && notice.on) alarms.push(notice.name);
     },
-    log: silentLogger,
+    log: { ...silentLogger, error: (_fields, message) => errors.push(message ?? '') },
   });
-  return { runner, calls, states, fail, push: (ms: number) => (skew += ms) };
+  const refuse = (value: string): void => {
+    errno = value;
+    fail.add = fail.remove = fail.renew = true;
+  };
+  return {
+    ...{ runner, calls, states, said, errors, alarms, fail, refuse },
+    push: (ms: number) => (skew += ms),
+  };
 }
 
 type Bench = ReturnType<typeof bench>;
@@ -105,6 +123,37 @@ describe('the runner of the machine', () => {
     await run(made);
     await until(() => made.states.includes('RECHECK'));
     expect(made.calls).not.toContain('granted');
+  });
+
+  it('is no candidate where it may not change addresses, says why, and does not say it again and again', async () => {
+    const made = open();
+    made.refuse('EPERM');
+    await run(made);
+    await until(() => made.states.includes('FAULT'));
+    expect(made.runner.state.reason).toMatch(/may not add or remove addresses/);
+    expect(made.alarms).toContain('not_permitted');
+    expect(made.states.slice(made.states.indexOf('ACTIVE'))).toEqual([
+      'ACTIVE',
+      'RECHECK',
+      'STANDBY',
+      'FAULT',
+    ]);
+    expect(made.said).not.toContain('ACTIVE');
+    await new Promise((resolve) => setTimeout(resolve, 250));
+    expect(made.calls.filter((call) => call === 'remove').length).toBeGreaterThan(1);
+    expect(made.errors).toHaveLength(2);
+    expect(made.states.filter((state) => state === 'ACTIVE')).toHaveLength(1);
+  });
+
+  it('knows from its preparation that it may not change addresses, and never claims', async () => {
+    const made = open();
+    made.refuse('EPERM');
+    made.fail.prepare = true;
+    await run(made);
+    await until(() => made.states.includes('FAULT'));
+    expect(made.states).toEqual(['STANDBY', 'FAULT']);
+    expect(made.alarms).toContain('not_permitted');
+    expect(made.calls).not.toContain('add');
   });
 
   it('removes and rechecks when a renewal fails', async () => {

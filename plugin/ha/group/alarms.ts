@@ -47,5 +47,6 @@ function currentAlarms(turn: Turn): string[] {
     raise('witness_unknown');
   }
   if (isMainStalled(turn)) raise('main_stalled');
+  for (const { alarm: name, about } of state.obstacles) raise(name, about);
   return alarms;
 }

@@ -10,6 +10,7 @@ export const ALARMS = [
   'planned_locked',
   'witness_unknown',
   'main_stalled',
+  'not_permitted',
 ] as const;
 export type AlarmName = (typeof ALARMS)[number];
 

@@ -1,5 +1,6 @@
 import type { WitnessRow } from '../ports';
 import type { GroupMessage } from './message';
+import type { Obstacle } from './state';
 
 /** Why the group does what an operator asked, or why it does not. */
 export type OperatorAction = 'handover' | 'maintenance-on' | 'maintenance-off' | 'terminate';
@@ -25,7 +26,9 @@ export type GroupEvent =
   /** The SIP server is connected and answers. */
   | { readonly type: 'sip'; readonly healthy: boolean }
   /** An address is gone that we did not remove, or could not be renewed. */
-  | { readonly type: 'vip-lost' }
+  | { readonly type: 'vip-lost'; readonly reason?: string }
+  /** Something that keeps this instance from having the addresses has come, or has gone. */
+  | { readonly type: 'obstacle'; readonly obstacle: Obstacle; readonly on: boolean }
   /** An announcement of our addresses by somebody else. */
   | { readonly type: 'foreign-arp' }
   /** A service link came (back) up: what was announced before may not have left. */

@@ -14,10 +14,10 @@ import type { GroupEvent } from './event';
 import { onQuiet, onTransferRefused, relinquish } from './handover';
 import { receive } from './peers';
 import { onClaimed, settleStandby } from './standby';
-import type { GroupConfig, GroupState } from './state';
+import type { GroupConfig, GroupState, Obstacle } from './state';
 import type { Turn } from './turn';
 import { isLater } from './message';
-import { announceAgain, isFit, isMainStalled, isServing, peerOf, send } from './turn';
+import { announceAgain, isFit, isServing, isWell, peerOf, send } from './turn';
 
 /*
  * The group as one pure function: (state, event, now) → (state, effects).
@@ -45,10 +45,10 @@ import { announceAgain, isFit, isMainStalled, isServing, peerOf, send } from './
  *   HANDOVER  until it  -       as ACTIVE while it has the addresses     target active; nobody answers
  *             lets go
  *   RECHECK   no        no      beats, listens                           listened
- *   FAULT     no        no      beats, reads the witness                 link, SIP server and main thread well
+ *   FAULT     no        no      beats, reads the witness                 link, SIP server, main thread well, no obstacle
  *   MAINT     no        no      beats                                    operator
  *
- * Fit: an active service link, a SIP server that answers, a main thread that lives, no maintenance.
+ * Fit: an active service link, a SIP server that answers, a main thread that lives, no obstacle, no maintenance.
  * Figures are those of the default heartbeat, 500 ms (timing.ts).
  */
 
@@ -98,7 +98,7 @@ function noticeLateness(turn: Turn): void {
 function noticeFitness(turn: Turn, change: () => void): void {
   change();
   const { state, now } = turn;
-  const fit = state.links > 0 && state.sip && !isMainStalled(turn);
+  const fit = isWell(turn);
   if (!fit) state.fitSince = Infinity;
   else if (state.fitSince === Infinity) state.fitSince = now;
 }
@@ -129,7 +129,10 @@ function take(turn: Turn, event: GroupEvent): void {
       state.sip = event.healthy;
       return;
     case 'vip-lost':
-      if (state.holding) stepDown(turn, 'RECHECK', 'an address was removed by somebody else');
+      if (state.holding) stepDown(turn, 'RECHECK', event.reason ?? 'an address was removed by somebody else');
+      return;
+    case 'obstacle':
+      onObstacle(turn, event);
       return;
     case 'foreign-arp':
       onForeignArp(turn);
@@ -147,6 +150,19 @@ function take(turn: Turn, event: GroupEvent): void {
       takeWitnessReply(turn, event);
       return;
   }
+}
+
+function onObstacle(
+  turn: Turn,
+  { obstacle, on }: { readonly obstacle: Obstacle; readonly on: boolean },
+): void {
+  const { state } = turn;
+  const others = state.obstacles.filter(
+    ({ alarm, about }) => alarm !== obstacle.alarm || about !== obstacle.about,
+  );
+  if (!on && others.length === state.obstacles.length) return;
+  state.obstacles = on ? [...others, obstacle] : others;
+  turn.beat = true;
 }
 
 function takeWitnessReply(turn: Turn, event: Extract<GroupEvent, { type: 'witness' }>): void {

@@ -27,6 +27,8 @@ export function settleStandby(turn: Turn): void {
 
 function unfitReason(turn: Turn): string {
   if (isMainStalled(turn)) return 'the main thread does not answer';
+  const [obstacle] = turn.state.obstacles;
+  if (obstacle !== undefined) return obstacle.reason;
   return turn.state.links === 0 ? 'no active link' : 'the SIP server is not healthy';
 }
 

@@ -1,4 +1,5 @@
 import type { WitnessRow } from '../ports';
+import type { AlarmName } from './effect';
 import type { GroupStateName, MessageOrder } from './message';
 import type { Timing } from './timing';
 
@@ -105,6 +106,13 @@ export interface WitnessView {
   readonly lastId: number;
 }
 
+/** Why an instance cannot have the addresses although it is well: an alarm while it lasts. */
+export interface Obstacle {
+  readonly alarm: AlarmName;
+  readonly about: string;
+  readonly reason: string;
+}
+
 /** Everything an instance remembers. Times are boot-clock milliseconds. */
 export interface GroupState {
   name: GroupStateName;
@@ -122,6 +130,7 @@ export interface GroupState {
   links: number;
   sip: boolean;
   mainBeatAt: number;
+  obstacles: readonly Obstacle[];
   /** Since when we could serve; Infinity: we can't. */
   fitSince: number;
   maintenance: boolean;
@@ -180,6 +189,7 @@ export function initialState(config: GroupConfig, now: number, incarnation: numb
     links: 0,
     sip: false,
     mainBeatAt: now,
+    obstacles: [],
     fitSince: Infinity,
     maintenance: false,
     leaving: false,

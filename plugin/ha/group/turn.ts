@@ -26,10 +26,16 @@ export function isMainStalled({ config, state, now }: Turn): boolean {
   return now - state.mainBeatAt > config.timing.fence;
 }
 
+/** Nothing about this machine keeps it from serving. */
+export function isWell(turn: Turn): boolean {
+  const { state } = turn;
+  return state.links > 0 && state.sip && !isMainStalled(turn) && state.obstacles.length === 0;
+}
+
 /** Could this instance serve, if the addresses were here? */
 export function isFit(turn: Turn): boolean {
   const { state } = turn;
-  return state.links > 0 && state.sip && !state.maintenance && !state.leaving && !isMainStalled(turn);
+  return isWell(turn) && !state.maintenance && !state.leaving;
 }
 
 export function enter(turn: Turn, name: GroupStateName, reason: string): void {
