@@ -305,11 +305,19 @@ export class Dsbc {
     });
     this.#keepalive.start();
     this.#sites.watch(config, this.#settings.snapshot);
-    if (config.ha !== undefined) await this.#join(config.ha, registry, cache);
+    if (config.ha !== undefined) await this.#join(config.ha, { registry, cache, pipeline });
   }
 
   /** Joins the group that shares the VIP: from now on it says when this instance serves. */
-  async #join(ha: NonNullable<Config['ha']>, registry: Registry, cache: LookupCache): Promise<void> {
+  async #join(
+    ha: NonNullable<Config['ha']>,
+    { registry, cache, pipeline }: { registry: Registry; cache: LookupCache; pipeline: Pipeline },
+  ): Promise<void> {
+    // What can go on without us is sent on its way at once from now on, and what can't is not begun.
+    const handOver = (): void => {
+      this.admission.setMode('handing_over');
+      this.#carrier?.hurry(true);
+    };
     const membership = Membership.of({
       ha,
       instance: this.#settings.config.instance,
@@ -324,12 +332,14 @@ export class Dsbc {
       // What would end with us is met with silence: its retransmission finds the instance that takes over. Bridged calls that ring
       // now are not waited for: they ring for longer than anybody should be kept from registering.
       quiesce: async (limitMs) => {
-        this.admission.setMode('handing_over');
+        handOver();
         await this.admission.idle(limitMs, ['ours']);
       },
       settle: async (limitMs) => {
+        handOver();
         await pause(Math.min(ON_ITS_WAY_HERE_MS, limitMs / 2));
         await this.admission.idle(limitMs / 4, ['ours', 'late']);
+        await pipeline.refuseUndecided();
         await pause(ON_ITS_WAY_OUT_MS);
       },
       serve: (active) => this.setActive(active),
@@ -377,6 +387,7 @@ export class Dsbc {
   setActive(active: boolean): void {
     if (this.#state !== 'running' && this.#state !== 'starting') return;
     this.admission.setMode(active ? 'serving' : 'standby');
+    this.#carrier?.hurry(false);
     this.health.setActive(active);
     this.#membership?.setServing(active);
     this.#keepalive?.setActive(active && this.#settings.config.nat.keepalive.enabled);

@@ -72,6 +72,8 @@ interface Call {
   readonly source: Source;
   readonly context: Omit<HookContext, 'signal'>;
   standing: Standing;
+  /** It was answered while something of ours (the registry, a hook) held it; what comes of that is for nobody. */
+  refused: boolean;
 }
 
 /** Ends a request's way early, with an answer. */
@@ -97,6 +99,8 @@ export class Pipeline {
   readonly #parts: PipelineParts;
   readonly #turns = new Map<string, number>();
   readonly #rules: RuleLimits;
+  /** Let in, and neither on their way nor answered. */
+  readonly #undecided = new Set<Call>();
   readonly #trouble: RegistryTrouble;
 
   constructor(parts: PipelineParts) {
@@ -118,15 +122,34 @@ export class Pipeline {
       return;
     }
     if (admission.mode === 'handing_over') this.#move(call, 'late');
+    this.#undecided.add(call);
     try {
       await this.#live(call);
     } catch (error) {
       await this.#failed(call, error);
     } finally {
+      this.#undecided.delete(call);
       admission.leave(call.standing);
       record.milliseconds = now() - start;
       this.#ended(call);
     }
+  }
+
+  /**
+   * In a moment the addresses go: an INVITE that the server has said 100 to, and that is not on its way yet, would be sent again
+   * by nobody. Its caller gets a 503 and tries anew.
+   */
+  async refuseUndecided(): Promise<void> {
+    const held = [...this.#undecided].filter(({ request }) => wasSaid100(request));
+    await Promise.all(
+      held.map(async (call) => {
+        try {
+          await this.#sendElsewhere(call);
+        } catch (error) {
+          this.#parts.log.debug({ id: call.record.id, err: error }, 'refusal not delivered');
+        }
+      }),
+    );
   }
 
   #begin(request: InboundRequest): Call {
@@ -150,12 +173,13 @@ export class Pipeline {
       server: request.link.name,
       notes: new Map<string, unknown>(),
     };
-    return { request, record, settings, source, context, standing: 'ours' };
+    return { request, record, settings, source, context, standing: 'ours', refused: false };
   }
 
   /** The way of a request that was let in. */
   async #live(call: Call): Promise<void> {
     const outcome = await this.#decided(call);
+    if (call.refused) return;
     if (outcome instanceof Answered) {
       await this.#answer(call, outcome.response, outcome.decision);
       return;
@@ -314,19 +338,27 @@ export class Pipeline {
    */
   async #isLeft(call: Call, decision: CarriedDecision): Promise<boolean> {
     const { request, record, standing } = call;
-    const { admission, relays } = this.#parts;
+    const { admission } = this.#parts;
     const cameLate = standing === 'late' && decision.relay !== 'proxy';
     if (admission.maySend && !cameLate) return false;
-    record.reason = 'standby';
-    if (admission.maySend && request.message.method === 'INVITE' && !request.link.capabilities.dropRequests) {
-      record.status = 503;
-      const headers: HeaderLine[] = [['Retry-After', String(HANDED_OVER_RETRY_AFTER_S)]];
-      await relays.answer(request, { status: 503, headers });
+    if (admission.maySend && wasSaid100(request)) {
+      await this.#sendElsewhere(call);
     } else {
+      record.reason = 'standby';
       record.ending = 'dropped';
       request.link.drop(request, 'take');
     }
     return true;
+  }
+
+  /** Answers 503: the caller shall come again, to the instance that has the addresses then. */
+  async #sendElsewhere(call: Call): Promise<void> {
+    this.#undecided.delete(call);
+    call.refused = true;
+    call.record.reason = 'standby';
+    call.record.status = 503;
+    const headers: HeaderLine[] = [['Retry-After', String(HANDED_OVER_RETRY_AFTER_S)]];
+    await this.#parts.relays.answer(call.request, { status: 503, headers });
   }
 
   /** Lets a relay carry the request, attempt after attempt, and learns from what comes back. */
@@ -346,6 +378,7 @@ export class Pipeline {
       if (oversize.sentOver === 'udp') log.warn(line, 'too long for UDP');
       else log.info(line, 'sent over TCP, as it is too long for UDP');
     }
+    this.#undecided.delete(call);
     if (order.relay === 'proxy') this.#move(call, 'handed_on');
     else if (order.relay === 'b2bua') this.#move(call, 'bridged');
     const result = await relays.carry(request, {
@@ -398,9 +431,12 @@ export class Pipeline {
   /** An answer of our own. */
   async #answer(call: Call, response: ResponseSpec, decision?: Decision): Promise<void> {
     const { record, request } = call;
+    const changed = await this.#onResponse(call, decision, response);
+    if (call.refused) return;
+    this.#undecided.delete(call);
     record.status = response.status;
     record.reason = response.reason;
-    await this.#parts.relays.answer(request, await this.#onResponse(call, decision, response));
+    await this.#parts.relays.answer(request, changed);
   }
 
   /** Not let in: silence towards who is blocked or while another instance serves, else 503. */
@@ -434,6 +470,7 @@ export class Pipeline {
     } catch {
       // The runner has logged it; nothing is left that could fail.
     }
+    if (call.refused) return;
     if (request.settled || request.cancelled) {
       record.ending = request.cancelled ? 'cancelled' : 'lost';
       return;
@@ -474,6 +511,10 @@ export class Pipeline {
 /** The check whether the SIP server answers at the VIP (servers/vip-check.ts). */
 const isOwnCheck = ({ message, source, receivedOn }: InboundRequest): boolean =>
   message.method === 'OPTIONS' && source.address === receivedOn.address;
+
+/** Whether the SIP server has said 100 by itself to what has no other answer yet: it is not sent again. */
+const wasSaid100 = ({ message, link, settled, cancelled }: InboundRequest): boolean =>
+  message.method === 'INVITE' && !link.capabilities.dropRequests && !settled && !cancelled;
 
 /** RFC 3261 §11: an OPTIONS that has used up its hops may be answered by us instead of refused. */
 const isOptionsAtEnd = (request: InboundRequest, status: number): boolean =>

@@ -427,6 +427,60 @@ describe('while the addresses go to another instance', () => {
     }
   });
 
+  it('a call that something of ours holds to the last moment is 503 where the server has said 100', async () => {
+    const holders = ['lookup', 'onRequest', 'beforeRelay', 'onResponse'] as const;
+    for (const holder of holders) {
+      for (const dropRequests of [false, true]) {
+        let release: (() => void) | undefined;
+        const held = () => new Promise<void>((resolve) => (release = resolve));
+        const lab = new PipelineLab({
+          holds: () => true,
+          capabilities: { ...DRACHTIO_CAPABILITIES, dropRequests },
+          lookup: async () => {
+            if (holder === 'lookup') await held();
+            // What is not found is answered by us, past the hook for answers.
+            return holder === 'onResponse' ? null : { kind: 'account', system: 'source' };
+          },
+        });
+        if (holder !== 'lookup') lab.hooks.add(holder, () => held().then(() => undefined));
+        const sent = lab.send({ ...call, headers: NEAR });
+        while (release === undefined) await new Promise(setImmediate);
+        lab.admission.setMode('handing_over');
+        await lab.pipeline.refuseUndecided();
+        release();
+        const { answers, record } = await sent;
+        expect({ holder, refused: answers.filter(({ status }) => status === 503).length }).toEqual({
+          holder,
+          refused: dropRequests ? 0 : 1,
+        });
+        if (!dropRequests) {
+          expect(answers).toEqual([{ status: 503, headers: [['Retry-After', '1']] }]);
+          expect(record).toMatchObject({ status: 503, reason: 'standby' });
+        }
+        expect(lab.admission.inFlight).toBe(0);
+      }
+    }
+  });
+
+  it('what is on its way or answered at the last moment is left alone', async () => {
+    let end: (() => void) | undefined;
+    const lab = new PipelineLab({
+      holds: () => true,
+      capabilities: DRACHTIO_CAPABILITIES,
+      carry: () =>
+        new Promise((resolve) => {
+          end = () => resolve({ kind: 'answered', answer: { status: 200 }, attempts: [] });
+        }),
+    });
+    const sent = lab.send({ ...call, headers: NEAR });
+    while (end === undefined) await new Promise(setImmediate);
+    await lab.pipeline.refuseUndecided();
+    end();
+    expect((await sent).answers).toEqual([]);
+    await lab.pipeline.refuseUndecided();
+    expect(lab.records.at(-1)).toMatchObject({ status: 200 });
+  });
+
   it('what was being looked up when they went is not sent', async () => {
     for (const request of [register(), { ...call, headers: NEAR }]) {
       let holds = true;

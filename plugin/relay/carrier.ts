@@ -89,6 +89,11 @@ export class Carrier {
     return true;
   }
 
+  /** While hurried, proxied requests are handed to the SIP server at once, those that are being held back too. */
+  hurry(hurried: boolean): void {
+    this.proxy.hurry(hurried);
+  }
+
   /** Carries a request to its end. Never rejects for what the network does. */
   async carry(request: InboundRequest, order: CarryOrder): Promise<RelayResult> {
     const { message } = request;

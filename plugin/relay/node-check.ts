@@ -12,6 +12,8 @@ export type AskNode = (server: string, uri: string, timeoutMs: number) => Promis
 const FRESH_MS = 50;
 /** Milliseconds a request waits for a refusal; one from the same network comes within the round trip. */
 const PATIENCE_MS = 70;
+/** The same for a node that takes longer to answer: if its port is closed, the network says so as quickly as anybody's. */
+const SLOW_PATIENCE_MS = 15;
 const ASK_TIMEOUT_MS = 2000;
 /** More than anybody has nodes and servers. */
 const MAX_NODES = 1000;
@@ -19,7 +21,8 @@ const MAX_NODES = 1000;
 interface Node {
   heardAt: number;
   asking: Promise<Presence> | undefined;
-  /** It does not answer OPTIONS, or not in time: nobody waits for it any more. */
+  askedAt: number;
+  /** It does not answer OPTIONS, or not in time: nobody waits for its answer any more, but for a refusal. */
   slow: boolean;
 }
 
@@ -32,32 +35,55 @@ const keyOf = (server: string, { uri }: RelayTarget): string => `${server} ${uri
  */
 export class NodeCheck {
   readonly #nodes = new LRUCache<string, Node>({ max: MAX_NODES });
+  /** Ends the waiting of each request that waits. */
+  readonly #waiting = new Set<() => void>();
+  #suspended = false;
 
   constructor(
     private readonly ask: AskNode,
     private readonly now: MonotonicClock,
   ) {}
 
-  /** Takes no longer than 70 ms; a node that does not say no in that time is taken to be there. */
+  /** While suspended every node is taken to be there: nothing is asked, and what waits goes at once. */
+  suspend(suspended: boolean): void {
+    this.#suspended = suspended;
+    if (suspended) for (const release of [...this.#waiting]) release();
+  }
+
+  /**
+   * Takes no longer than 70 ms, 15 ms where a node is known to answer late; one that does not say no in that time is taken
+   * to be there.
+   */
   async refuses(server: string, target: RelayTarget): Promise<boolean> {
     // Endpoints and peers are nobody's to probe.
-    if (target.system === undefined || target.site === undefined) return false;
+    if (this.#suspended || target.system === undefined || target.site === undefined) return false;
     const node = this.#node(keyOf(server, target));
     if (node.asking === undefined) {
       if (this.now() - node.heardAt < FRESH_MS) return false;
+      node.askedAt = this.now();
       node.asking = this.#asked(node, server, target.uri);
     }
-    if (node.slow) return false;
-    let timer: NodeJS.Timeout | undefined;
-    const patience = new Promise<Presence>((resolve) => {
-      timer = setTimeout(() => {
-        node.slow = true;
-        resolve('silent');
-      }, PATIENCE_MS);
+    return (await this.#within(node, node.asking)) === 'refused';
+  }
+
+  /** What the node says in the time that is left of its patience, which begins with the OPTIONS. */
+  async #within(node: Node, asking: Promise<Presence>): Promise<Presence> {
+    const { slow, askedAt } = node;
+    const left = askedAt + (slow ? SLOW_PATIENCE_MS : PATIENCE_MS) - this.now();
+    if (left <= 0) return 'silent';
+    let end = (): void => undefined;
+    const released = new Promise<Presence>((resolve) => {
+      end = () => resolve('silent');
     });
-    const presence = await Promise.race([node.asking, patience]);
+    const timer = setTimeout(() => {
+      node.slow = true;
+      end();
+    }, left);
+    this.#waiting.add(end);
+    const presence = await Promise.race([asking, released]);
     clearTimeout(timer);
-    return presence === 'refused';
+    this.#waiting.delete(end);
+    return presence;
   }
 
   /** A node that has just answered a request need not be asked. */
@@ -69,7 +95,12 @@ export class NodeCheck {
   #node(key: string): Node {
     const known = this.#nodes.get(key);
     if (known !== undefined) return known;
-    const made: Node = { heardAt: Number.NEGATIVE_INFINITY, asking: undefined, slow: false };
+    const made: Node = {
+      heardAt: Number.NEGATIVE_INFINITY,
+      asking: undefined,
+      askedAt: Number.NEGATIVE_INFINITY,
+      slow: false,
+    };
     this.#nodes.set(key, made);
     return made;
   }

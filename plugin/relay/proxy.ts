@@ -80,6 +80,11 @@ export class ProxyRelay {
     return this.calls.size;
   }
 
+  /** While hurried, no request is held back to find out whether its node refuses it. */
+  hurry(hurried: boolean): void {
+    this.check?.suspend(hurried);
+  }
+
   /** Relays a request. Never rejects for what the network does. */
   relay(request: InboundRequest, options: ProxyRelayOptions): Promise<RelayResult> {
     const { capabilities } = request.link;

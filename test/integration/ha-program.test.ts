@@ -184,6 +184,25 @@ for (const [kind, needs] of KINDS) {
     }
 
     if (kind === 'drachtio') {
+      it('a hand-over while a site answers OPTIONS slowly: no call is lost behind a 100', async () => {
+        let asked = (): void => undefined;
+        // INVITEs are answered so late that only OPTIONS tell that the site is there.
+        lab.site.script = ({ message }) => {
+          if (message.method !== 'OPTIONS') return { status: 200, afterMs: 1000 };
+          asked();
+          return { status: 200, afterMs: 60 };
+        };
+        const load = await SipLoad.start(lab.phoneHost, 40, ['INVITE']);
+        await pause(300);
+        const { active } = lab;
+        // Those that wait for this OPTIONS are waiting when the addresses go.
+        await new Promise<void>((resolve) => (asked = resolve));
+        active.process?.signal('SIGTERM');
+        await active.process?.ended();
+        const failed = (await load.stop()).filter(({ status }) => status !== 200);
+        expect(failed.map(({ status, trying }) => ({ status, trying }))).toEqual([]);
+      }, 40_000);
+
       it('29: the SIP server of the active killed: hand-over', async () => {
         const { active } = lab;
         const since = now();

@@ -74,7 +74,7 @@ describe('whether a node refuses', () => {
     expect(asked).toHaveLength(2);
   });
 
-  it('waits 70 ms for a node once, and no more until it has answered in time', async () => {
+  it('waits 70 ms for a node once, and 15 ms for a refusal until it has answered in time', async () => {
     const { ask, asked } = lab([
       ['silent', 2000],
       ['fails', 0],
@@ -84,10 +84,50 @@ describe('whether a node refuses', () => {
     expect(await after(ask(), 200)).toEqual({ refuses: false, after: 70 });
     expect(await after(ask(), 0)).toEqual({ refuses: false, after: 0 });
     await jest.advanceTimersByTimeAsync(2000);
-    for (let i = 0; i < 2; i++) expect(await after(ask(), 20)).toEqual({ refuses: false, after: 0 });
+    expect(await after(ask(), 20)).toEqual({ refuses: false, after: 0 });
+    expect(await after(ask(), 20)).toEqual({ refuses: false, after: 1 });
     expect(asked).toHaveLength(3);
     await jest.advanceTimersByTimeAsync(50);
     expect(await after(ask(), 20)).toEqual({ refuses: true, after: 1 });
+    expect(jest.getTimerCount()).toBe(0);
+  });
+
+  it('a slow node whose port closes is found out within a round trip, and costs 15 ms while it answers', async () => {
+    const { ask, asked } = lab([
+      ['there', 80],
+      ['there', 80],
+      ['refused', 3],
+      ['refused', 3],
+    ]);
+    expect(await after(ask(), 130)).toEqual({ refuses: false, after: 70 });
+    const first = ask();
+    await jest.advanceTimersByTimeAsync(10);
+    const second = ask();
+    await jest.advanceTimersByTimeAsync(10);
+    expect([await first, await second]).toEqual([
+      { refuses: false, after: 15 },
+      { refuses: false, after: 5 },
+    ]);
+    expect(await after(ask(), 0)).toEqual({ refuses: false, after: 0 });
+    await jest.advanceTimersByTimeAsync(110);
+    expect(await after(ask(), 10)).toEqual({ refuses: true, after: 3 });
+    expect(await after(ask(), 10)).toEqual({ refuses: true, after: 3 });
+    expect(asked).toHaveLength(4);
+    expect(jest.getTimerCount()).toBe(0);
+  });
+
+  it('while suspended nothing is asked, and what waits goes at once', async () => {
+    const { ask, asked, check } = lab([['refused', 60]]);
+    const [first, second] = [ask(), ask('alias')];
+    await jest.advanceTimersByTimeAsync(20);
+    check.suspend(true);
+    const gone = { refuses: false, after: 20 };
+    expect(await after(Promise.all([first, second]), 0)).toEqual([gone, gone]);
+    expect(await after(ask('third'), 0)).toEqual({ refuses: false, after: 0 });
+    expect(asked).toEqual(['vip sip:a', 'alias sip:a']);
+    await jest.advanceTimersByTimeAsync(100);
+    check.suspend(false);
+    expect(await after(ask(), 60)).toEqual({ refuses: true, after: 60 });
     expect(jest.getTimerCount()).toBe(0);
   });
 
