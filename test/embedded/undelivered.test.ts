@@ -185,6 +185,34 @@ describeWith(['addon'], 'a request that is not delivered', () => {
     expect(lab.server.counts().clients).toBe(0);
   });
 
+  it('over TCP an INVITE that got a 100 ends with its connection; one that rings goes on', async () => {
+    for (const [statuses, ends] of [
+      [[100], true],
+      [[100, 180], false],
+    ] as const) {
+      const server = createServer((socket) => {
+        socket.on('error', () => undefined);
+        socket.once('data', (bytes: Buffer) => {
+          const text = bytes.toString('latin1');
+          if (!text.startsWith('INVITE')) return;
+          const copied = (text.match(/^(?:Via|From|To|Call-ID|CSeq):.*\r\n/gim) ?? []).join('');
+          for (const status of statuses)
+            socket.write(
+              `SIP/2.0 ${status} X\r\n${copied.replace(/^To:.*/im, '$&;tag=x')}Content-Length: 0\r\n\r\n`,
+            );
+          setTimeout(() => socket.resetAndDestroy(), 30);
+        });
+      });
+      await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
+      const { port } = server.address() as AddressInfo;
+      const outcome = ask('INVITE', `sip:x@127.0.0.1:${port};transport=tcp`);
+      const first = await Promise.race([outcome.then(({ status }) => status), pause(200)]);
+      expect(first).toBe(ends ? 503 : undefined);
+      expect(lab.server.counts().clients).toBe(ends ? 0 : 1);
+      await new Promise((resolve) => server.close(resolve));
+    }
+  });
+
   it('leaves another server its port, and gives its own back', async () => {
     const { port } = lab.us;
     await expect(

@@ -22,6 +22,11 @@ export interface ClientTransaction {
   /** The request did not arrive (RFC 3261 §18.4): it fails, unless some answer says otherwise. True if it did. */
   undelivered(error: SendError): boolean;
   /**
+   * The connection it went over is gone: it fails, unless an answer says that the other side works on it. To an INVITE a 100
+   * says nothing of the kind: it comes from the next hop's transaction layer, which has no answer to keep.
+   */
+  flowClosed(error: SendError): void;
+  /**
    * Cancels an INVITE: at once if a provisional answer came, else as soon as one does (RFC 3261 §9.1). Repeating it
    * does nothing. If no final answer follows in 64 × T1, the transaction ends as timed out.
    */

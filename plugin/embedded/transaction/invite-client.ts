@@ -27,6 +27,8 @@ export class InviteClient implements ClientTransaction {
   #ack: string | undefined;
   #cancelled: readonly Line[] | undefined;
   #cancelSent = false;
+  /** A provisional answer other than 100 came: who gave it sends the final one over a connection anew (RFC 3261 §18.2.2). */
+  #hasRung = false;
 
   constructor(request: Outgoing, flow: Flow, user: ClientUser, environment: ClientEnvironment) {
     this.#request = request;
@@ -67,6 +69,10 @@ export class InviteClient implements ClientTransaction {
     return true;
   }
 
+  flowClosed(error: SendError): void {
+    if (!this.#hasRung) this.#fail(error);
+  }
+
   cancel(extra: readonly Line[] = []): void {
     if (!this.pending || this.#cancelled) return;
     this.#cancelled = extra;
@@ -103,6 +109,7 @@ export class InviteClient implements ClientTransaction {
 
   #provisional(message: SipMessage, from: Flow): void {
     if (!this.pending) return;
+    this.#hasRung ||= message.status > 100;
     if (this.#state === 'calling') {
       this.#state = 'proceeding';
       this.#stopRetransmitting();

@@ -68,6 +68,10 @@ export class NonInviteClient implements ClientTransaction {
     return true;
   }
 
+  flowClosed(error: SendError): void {
+    this.undelivered(error);
+  }
+
   /** A CANCEL would have no effect on a request other than INVITE (RFC 3261 §9.1): does nothing. */
   cancel(): void {
     // Nothing to do.

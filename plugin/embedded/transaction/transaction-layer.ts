@@ -158,11 +158,11 @@ export class TransactionLayer {
     return client.undelivered(error);
   }
 
-  /** A connection is gone: what was sent by it and has no answer at all will get none. */
+  /** A connection is gone: what was sent by it and has no answer, or an INVITE that has but a 100, will get none. */
   flowClosed(flow: Flow, reason: string): void {
     for (const client of this.#streamClients.of(flow)) {
       const failure = client.flow.existingOnly === true ? 'flow_failed' : 'refused';
-      client.undelivered(new SendError(failure, reason));
+      client.flowClosed(new SendError(failure, reason));
     }
   }
 
