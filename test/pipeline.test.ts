@@ -367,6 +367,20 @@ describe('faults', () => {
   });
 });
 
+it.each([
+  ['X-Name: a\0b', 400],
+  ['X-Name: "a\\\\\0b"', 400],
+  ['X-Name: "a\\\0b"', 200],
+])('NUL in a header is 400 unless it is escaped: %j is %i', async (line, status) => {
+  const lab = new PipelineLab();
+  const { answers, order, record } = await lab.send(register('1001', [line]));
+  expect(record!.status).toBe(status);
+  expect(order === undefined).toBe(status === 400);
+  if (status === 400) expect(answers).toEqual([{ status, reason: 'NUL in a header field' }]);
+  const body = requestText({ method: 'MESSAGE', headers: ['Content-Type: text/plain'], body: 'a\0b' });
+  expect((await lab.send(body)).record).toMatchObject({ status: 200 });
+});
+
 it('an identity an endpoint makes up is taken out, and our own header too', async () => {
   const lab = new PipelineLab();
   const { order } = await lab.send(

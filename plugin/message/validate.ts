@@ -23,6 +23,14 @@ const REQUIRED: readonly [key: string, name: string][] = [
   ['cseq', 'CSeq'],
 ];
 
+/** RFC 3261 §25.1: any octet may be escaped in a quoted string or a comment, and NUL stands nowhere else. */
+function bareNul({ raw, bodyStart }: SipMessage): string | undefined {
+  const first = raw.indexOf('\0');
+  if (first < 0 || first >= bodyStart) return undefined;
+  const isBare = raw.slice(0, bodyStart).replace(/\\./gs, '').includes('\0');
+  return isBare ? 'NUL in a header field' : undefined;
+}
+
 /** At most one line each: two that differ would be read one way here and another way at the site. */
 const SINGLE: ReadonlySet<string> = new Set([
   'from',
@@ -130,6 +138,7 @@ function badExtension(message: SipMessage): Refusal | undefined {
 export function checkRequest(message: SipMessage, transport: 'datagram' | 'stream'): Refusal | undefined {
   if (message.version.toUpperCase() !== 'SIP/2.0') return { status: 505, reason: 'Version Not Supported' };
   const fault =
+    bareNul(message) ??
     missingOrRepeated(message) ??
     malformedCore(message) ??
     malformedNumbers(message) ??

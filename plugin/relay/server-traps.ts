@@ -47,8 +47,9 @@ export function detour(
   }
   const { method } = message;
   if (chosen === 'proxy') return proxyDetour(method, message, can);
-  if (can.exactHeaders) return undefined;
-  const why = ownTransactionFault(message, requestUri, can, chosen);
+  const why =
+    nulFault(message) ??
+    (can.exactHeaders ? undefined : ownTransactionFault(message, requestUri, can, chosen));
   if (why === undefined) return undefined;
   // A proxied REGISTER whose 200 has a Contact without a host ends the server, so it is never proxied.
   if (method === 'REGISTER') return { way: 'refuse', because: why };
@@ -69,6 +70,12 @@ function proxyDetour(method: string, message: SipMessage, can: LinkCapabilities)
 
 /** What an own transaction adds to a message at most: command line, Path, headers of policy. */
 const OWN_HEADER_BYTES = 1500;
+
+/** An escaped NUL is legal, and a proxied request keeps it; but the link gives no header with one to any server. */
+function nulFault({ raw, bodyStart }: SipMessage): string | undefined {
+  const at = raw.indexOf('\0');
+  return at >= 0 && at < bodyStart ? 'a header with NUL cannot be given to a SIP server' : undefined;
+}
 
 /** Why the server cannot send this as a client; undefined: it can. */
 function ownTransactionFault(

@@ -53,6 +53,17 @@ describe('the way around a defect of the SIP server', () => {
     expect(way(chosen, { method }, uri, MENDED)).toBeUndefined();
   });
 
+  it('a header with an escaped NUL is proxied as it is, or refused, whatever the server', () => {
+    const lines = ['X-Name: "a\\\0b"'];
+    for (const can of [DRACHTIO_CAPABILITIES, MENDED]) {
+      expect(way('proxy', { method: 'INVITE', lines }, undefined, can)).toBeUndefined();
+      expect(way('b2bua', { method: 'INVITE', lines }, undefined, can)).toBe('proxy');
+      expect(way('forward', { method: 'MESSAGE', lines }, undefined, can)).toBe('proxy');
+      expect(way('forward', { method: 'REGISTER', lines }, undefined, can)).toBe('refuse');
+    }
+    expect(way('forward', { method: 'MESSAGE', body: 'a\0b' }, undefined, MENDED)).toBeUndefined();
+  });
+
   it('a body with a NUL byte goes by proxy, since the server would cut it', () => {
     expect(way('forward', { method: 'MESSAGE', body: 'a\0b' })).toBe('proxy');
     expect(way('forward', { method: 'MESSAGE', body: 'ab' })).toBeUndefined();
