@@ -282,9 +282,13 @@ class Server implements EmbeddedServer {
     }
   }
 
-  #undelivered(request: QuotedRequest, port: number, error: SendError): boolean {
+  #undelivered(
+    request: QuotedRequest,
+    to: { readonly address: string; readonly port: number },
+    error: SendError,
+  ): boolean {
     try {
-      return this.#transactions.undelivered(request, port, error);
+      return this.#transactions.undelivered(request, to, error);
     } catch (failure) {
       this.#log.error({ err: failure }, 'a request that was not delivered failed badly');
       return true;

@@ -1,6 +1,7 @@
 import { createServer, type AddressInfo } from 'node:net';
 import { constants } from 'node:os';
 import type { UdpErrorQueue, UdpErrorReport } from '../../plugin/embedded';
+import { isSameAddress } from '../../plugin/embedded/transport/flow';
 import { isUnreachable, quotedRequest } from '../../plugin/embedded/transport/udp-errors';
 import { udpErrorQueues } from '../../plugin/native';
 import { describeWith } from '../fixtures/needs';
@@ -37,6 +38,13 @@ describe('a report of what was not delivered', () => {
     expect(says(3, 2, 0)).toBe(false);
     expect(says(3, 3, 0)).toBe(false);
     expect(says(1, 0, 0)).toBe(false);
+  });
+
+  it('is of one address, however that is written', () => {
+    expect(isSameAddress('2001:DB8:0:0::1', '2001:db8::1')).toBe(true);
+    expect(isSameAddress('fe80::1%eth0', 'fe80::1')).toBe(true);
+    expect(isSameAddress('2001:db8::2', '2001:db8::1')).toBe(false);
+    expect(isSameAddress('127.0.0.1', '127.0.0.2')).toBe(false);
   });
 
   it.each([
@@ -129,13 +137,14 @@ describeWith(['addon'], 'a request that is not delivered', () => {
       { ...REPORT, port, quote: quote('OPTIONS', branch).slice(0, -10) },
       { ...REPORT, port, quote: '' },
       { ...REPORT, port: port + 1, quote: quote('OPTIONS', branch) },
+      { ...REPORT, port, address: '127.0.0.2', quote: quote('OPTIONS', branch) },
       { ...REPORT, port, quote: quote('INVITE', branch) },
       { ...REPORT, port, quote: quote('OPTIONS', branch), type: 11 },
       { ...REPORT, port, quote: '\0\r\n'.repeat(190) },
     ];
     // They are read with the next report.
     await ask('OPTIONS', await closed());
-    expect(lab.server.counts()).toMatchObject({ undelivered: 1, strayReports: 7, clients: 1 });
+    expect(lab.server.counts()).toMatchObject({ undelivered: 1, strayReports: 8, clients: 1 });
     // Time is up for no one: the site's answer still counts.
     site.answerWith(200);
     expect((await outcome).status).toBe(200);

@@ -1,7 +1,7 @@
 import { randomUUID } from 'node:crypto';
 import type { Clock } from '../clock';
 import type { Limits } from '../limits';
-import { SendError, type Flow, type Sent } from '../transport/flow';
+import { isSameAddress, SendError, type Flow, type Sent } from '../transport/flow';
 import type { QuotedRequest } from '../transport/udp-errors';
 import { answerFlow, type Inbound } from '../wire/inbound';
 import { newTag } from '../wire/text';
@@ -151,10 +151,15 @@ export class TransactionLayer {
     return transaction;
   }
 
-  /** A request over UDP to that port did not arrive. True if it waited for its answer. */
-  undelivered({ method, branch }: QuotedRequest, port: number, error: SendError): boolean {
+  /** A request over UDP to that address and port did not arrive. True if it waited for its answer. */
+  undelivered(
+    { method, branch }: QuotedRequest,
+    to: { readonly address: string; readonly port: number },
+    error: SendError,
+  ): boolean {
     const client = this.#clients.get(clientKey(branch, method));
-    if (client?.flow.transport !== 'udp' || client.flow.port !== port) return false;
+    if (client?.flow.transport !== 'udp' || client.flow.port !== to.port) return false;
+    if (!isSameAddress(client.flow.address, to.address)) return false;
     return client.undelivered(error);
   }
 

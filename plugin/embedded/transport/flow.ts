@@ -1,4 +1,4 @@
-import { isIPv6 } from 'node:net';
+import { isIPv6, SocketAddress } from 'node:net';
 
 /** The transports the embedded server has itself. */
 export type TransportName = 'udp' | 'tcp';
@@ -32,6 +32,14 @@ export const hostPort = (address: string, port: number): string => `${hostOf(add
 /** An address without brackets, lower case, so that two ways to write it compare equal most of the time. */
 export const plainAddress = (host: string): string =>
   (host.startsWith('[') && host.endsWith(']') ? host.slice(1, -1) : host).toLowerCase();
+
+/** Whether two IP addresses are one, however an IPv6 address is written; a zone counts for nothing. */
+export function isSameAddress(one: string, other: string): boolean {
+  if (one === other) return true;
+  return isIPv6(one) && isIPv6(other) && canonicalIpv6(one) === canonicalIpv6(other);
+}
+
+const canonicalIpv6 = (address: string): string => new SocketAddress({ address, family: 'ipv6' }).address;
 
 /** Why a message did not leave. */
 export type SendFailure = 'no_transport' | 'flow_failed' | 'too_big' | 'refused';

@@ -29,7 +29,11 @@ export interface TransportSink {
   /** A stream connection is gone, with what was sent by it; `reason` is for people. */
   flowClosed(flow: Flow, reason: string): void;
   /** A request sent to that port over UDP did not arrive. True if it was one that waits for its answer. */
-  undelivered(request: QuotedRequest, port: number, error: SendError): boolean;
+  undelivered(
+    request: QuotedRequest,
+    to: { readonly address: string; readonly port: number },
+    error: SendError,
+  ): boolean;
 }
 
 interface Entry {
@@ -216,7 +220,7 @@ export class TransportLayer {
     const request = isUnreachable(report) ? quotedRequest(report.quote) : undefined;
     const { address, port } = report;
     const error = new SendError('refused', `${getSystemErrorName(-report.error)} ${hostPort(address, port)}`);
-    const isOurs = request !== undefined && this.#sink.undelivered(request, port, error);
+    const isOurs = request !== undefined && this.#sink.undelivered(request, report, error);
     if (isOurs) this.#undelivered += 1;
     else this.#strayReports += 1;
   }
