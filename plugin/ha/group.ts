@@ -257,8 +257,8 @@ export class Group extends EventEmitter<GroupEvents> {
       case 'leader':
         this.emit('leader', message.instance);
         return;
-      case 'link-alarm':
-        this.alarm('link_lost', message.about, message.on);
+      case 'path-alarm':
+        this.alarm(message.alarm.name, message.alarm.about, message.on);
         return;
       case 'status':
         this.answer(message.request, message.status);

@@ -81,6 +81,11 @@ export class GroupRunner {
     return this.current;
   }
 
+  /** We added the addresses and have not removed them: what is there is ours. */
+  get holdsAddresses(): boolean {
+    return this.added;
+  }
+
   /** Removes what an earlier life left behind. Before `start`, so that no heartbeat is sent meanwhile. */
   async prepare(): Promise<void> {
     const { driver, vips, config, log } = this.options;

@@ -3,14 +3,14 @@ import type { GroupConfig, GroupState } from './group/state';
 import { peerOf } from './group/turn';
 import type { HeartbeatStatistics } from './heartbeat/statistics';
 import type { Network } from './ports';
-import type { GroupStatus } from './worker-protocol';
+import type { GroupStatus, PathAlarm } from './worker-protocol';
 
 /** What operators see of the group. */
 export function statusOf(
   config: GroupConfig,
   state: Readonly<GroupState>,
   statistics: HeartbeatStatistics,
-  silentPaths: readonly string[],
+  paths: readonly PathAlarm[],
   network: Network['name'],
   now: number,
 ): GroupStatus {
@@ -42,7 +42,7 @@ export function statusOf(
         const [name, about] = key.split('|') as [AlarmName, string];
         return { name, about };
       }),
-      ...silentPaths.map((about) => ({ name: 'link_lost' as const, about })),
+      ...paths,
     ],
     rejected: statistics.rejected(),
     network,

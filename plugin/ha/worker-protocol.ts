@@ -31,6 +31,12 @@ export type ToWorker =
   | { readonly type: 'status'; readonly request: number }
   | { readonly type: 'close' };
 
+/** An alarm of the paths to the peers; those of the machine are effects. */
+export interface PathAlarm {
+  readonly name: AlarmName | 'link_lost';
+  readonly about: string;
+}
+
 /** One peer as this instance sees it. */
 export interface PeerStatus {
   readonly instance: string;
@@ -56,7 +62,7 @@ export interface GroupStatus {
   readonly sipHealthy: boolean;
   readonly priority: number;
   readonly peers: readonly PeerStatus[];
-  readonly alarms: readonly { readonly name: AlarmName | 'link_lost'; readonly about: string }[];
+  readonly alarms: readonly PathAlarm[];
   /** Heartbeats that were refused, by reason. */
   readonly rejected: Readonly<Record<Rejection, number>>;
   /** Which implementation sets addresses and announces. */
@@ -70,7 +76,7 @@ export type FromWorker =
   | { readonly type: 'notice'; readonly notice: RunnerNotice; readonly term: number }
   | { readonly type: 'settle'; readonly limitMs: number }
   | { readonly type: 'leader'; readonly instance: string }
-  | { readonly type: 'link-alarm'; readonly about: string; readonly on: boolean }
+  | { readonly type: 'path-alarm'; readonly alarm: PathAlarm; readonly on: boolean }
   | { readonly type: 'status'; readonly request: number; readonly status: GroupStatus }
   | {
       readonly type: 'log';

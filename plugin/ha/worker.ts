@@ -10,7 +10,7 @@ import { canonicalVips, machineConfig } from './settings';
 import { SharedClockwork } from './shared-clockwork';
 import { statusOf } from './status';
 import { CommandAnnouncer } from './vip/command-announcer';
-import type { FromWorker, ToWorker, WorkerData } from './worker-protocol';
+import type { FromWorker, PathAlarm, ToWorker, WorkerData } from './worker-protocol';
 
 /*
  * The group's own thread: a busy or collecting main thread does not look like death to the peers. It owns the
@@ -63,12 +63,14 @@ async function run(data: WorkerData): Promise<void> {
   const arp = settings.announce?.arp ?? true;
   const sockets = new HeartbeatSockets({
     group: settings.group,
+    instance: settings.instance,
     key: settings.key,
     listen: settings.listen,
     peers: settings.peers,
     now,
     log,
     onMessage: (message) => runner.give({ type: 'message', message }),
+    onTwin: (message, address) => runner.give({ type: 'twin', message, address }),
   });
   // The target of a hand-over forgets that it was ready after `ready`: a quarter of that leaves it time.
   const settleMs = Math.min(SETTLE_LIMIT_MS, config.timing.ready / 4);
@@ -107,7 +109,10 @@ async function run(data: WorkerData): Promise<void> {
     },
     log,
   });
-  const links = new LinkMonitor(settings, network, (event) => runner.give(event), log);
+  const links = new LinkMonitor(settings, network, (event) => runner.give(event), log, {
+    list: (name) => network.list(name),
+    isOurs: () => runner.holdsAddresses,
+  });
 
   // Leftovers go before the first heartbeat; links are known before the first decision.
   await runner.prepare();
@@ -115,12 +120,20 @@ async function run(data: WorkerData): Promise<void> {
   await sockets.open();
   runner.start();
 
-  let silent: readonly string[] = [];
+  let alarms: readonly PathAlarm[] = [];
   const paths = setInterval(() => {
-    const present = sockets.statistics.silentPaths(now(), config.timing.dead);
-    for (const about of present) if (!silent.includes(about)) post({ type: 'link-alarm', about, on: true });
-    for (const about of silent) if (!present.includes(about)) post({ type: 'link-alarm', about, on: false });
-    silent = present;
+    const { dead, probe } = config.timing;
+    const present = [
+      ...sockets.statistics.silentPaths(now(), dead).map((about) => ({ name: 'link_lost' as const, about })),
+      ...sockets.statistics
+        .wrongKeys(now(), dead, 2 * probe)
+        .map((about) => ({ name: 'wrong_key' as const, about })),
+    ];
+    const isIn = (list: readonly PathAlarm[], { name, about }: PathAlarm): boolean =>
+      list.some((each) => each.name === name && each.about === about);
+    for (const alarm of present) if (!isIn(alarms, alarm)) post({ type: 'path-alarm', alarm, on: true });
+    for (const alarm of alarms) if (!isIn(present, alarm)) post({ type: 'path-alarm', alarm, on: false });
+    alarms = present;
   }, config.timing.heartbeat / 10);
 
   port?.on('message', (message: ToWorker) => {
@@ -138,7 +151,7 @@ async function run(data: WorkerData): Promise<void> {
         post({
           type: 'status',
           request: message.request,
-          status: statusOf(config, runner.state, sockets.statistics, silent, network.name, now()),
+          status: statusOf(config, runner.state, sockets.statistics, alarms, network.name, now()),
         });
         return;
       case 'close':

@@ -3,6 +3,7 @@ import { bestTarget, standbys } from './election';
 import { settleHandover, startHandover } from './handover';
 import { mayTakePlanned, plannedAllowedAt } from './switch-limit';
 import type { Turn } from './turn';
+import { twinOwns } from './twin';
 import { endHandover, enter, isMainStalled, peerOf, removeAddresses, send } from './turn';
 
 /** Gives the addresses up for a reason of our own; a peer may take them at once. */
@@ -25,6 +26,11 @@ export function settleActive(turn: Turn): void {
   const { state, now } = turn;
   if (isMainStalled(turn)) {
     stepDown(turn, 'RECHECK', 'the main thread does not answer');
+    return;
+  }
+  const twin = state.holding ? twinOwns(turn) : undefined;
+  if (twin !== undefined) {
+    stepDown(turn, 'STANDBY', twin);
     return;
   }
   if (state.holding && now >= mustLetGoAt(turn) && !mayHold(turn)) {

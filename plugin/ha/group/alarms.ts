@@ -1,6 +1,7 @@
 import type { AlarmName } from './effect';
 import { otherHolder } from './election';
 import type { Turn } from './turn';
+import { twinAddress } from './twin';
 import { isLive, isMainStalled, isServing, peerOf } from './turn';
 
 /** How long an announcement of our addresses by somebody else keeps the alarm up. */
@@ -47,6 +48,8 @@ function currentAlarms(turn: Turn): string[] {
     raise('witness_unknown');
   }
   if (isMainStalled(turn)) raise('main_stalled');
+  const twin = twinAddress(turn);
+  if (twin !== undefined) raise('duplicate_name', twin);
   for (const { alarm: name, about } of state.obstacles) raise(name, about);
   return alarms;
 }

@@ -11,6 +11,9 @@ export const ALARMS = [
   'witness_unknown',
   'main_stalled',
   'not_permitted',
+  'duplicate_name',
+  'wrong_key',
+  'vip_foreign',
 ] as const;
 export type AlarmName = (typeof ALARMS)[number];
 

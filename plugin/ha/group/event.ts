@@ -19,6 +19,8 @@ export type GroupEvent =
   /** What waited in the sockets has been read, as the effect `drain` asked. */
   | { readonly type: 'drained' }
   | { readonly type: 'message'; readonly message: GroupMessage }
+  /** A message under our own name that another life sent, from `address`. */
+  | { readonly type: 'twin'; readonly message: GroupMessage; readonly address: string }
   /** Last sign of life of the main thread. */
   | { readonly type: 'main'; readonly beatAt: number }
   /** Number of active service links. */

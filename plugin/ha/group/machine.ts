@@ -18,6 +18,7 @@ import type { GroupConfig, GroupState, Obstacle } from './state';
 import type { Turn } from './turn';
 import { isLater } from './message';
 import { announceAgain, isFit, isServing, isWell, peerOf, send } from './turn';
+import { receiveTwin } from './twin';
 
 /*
  * The group as one pure function: (state, event, now) → (state, effects).
@@ -117,6 +118,10 @@ function take(turn: Turn, event: GroupEvent): void {
       return;
     case 'message':
       receive(turn, event.message);
+      return;
+    case 'twin':
+      receiveTwin(turn, event.message, event.address);
+      if (event.message.kind === 'YIELD') announceAgain(turn);
       return;
     case 'main':
       state.mainBeatAt = Math.max(state.mainBeatAt, event.beatAt);

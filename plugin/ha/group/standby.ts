@@ -2,6 +2,7 @@ import { mayHold, releaseRow, requestClaim, takeableAt } from '../lease/witness'
 import { activeHeardAt, claimDueAt } from './election';
 import type { Turn } from './turn';
 import { becomeActive, enter, isFit, isMainStalled } from './turn';
+import { twinObstacle } from './twin';
 
 /** What an instance without the addresses checks at every step, unless it is catching up after a stall. */
 export function settleStandby(turn: Turn): void {
@@ -27,8 +28,8 @@ export function settleStandby(turn: Turn): void {
 
 function unfitReason(turn: Turn): string {
   if (isMainStalled(turn)) return 'the main thread does not answer';
-  const [obstacle] = turn.state.obstacles;
-  if (obstacle !== undefined) return obstacle.reason;
+  const obstacle = turn.state.obstacles[0]?.reason ?? twinObstacle(turn);
+  if (obstacle !== undefined) return obstacle;
   return turn.state.links === 0 ? 'no active link' : 'the SIP server is not healthy';
 }
 

@@ -113,6 +113,14 @@ export interface Obstacle {
   readonly reason: string;
 }
 
+/** Another instance that has our name, as of its latest message. */
+export interface Twin extends MessageOrder {
+  readonly name: GroupStateName;
+  readonly address: string;
+  /** When it last said that it hears us; -Infinity: never. */
+  readonly provenAt: number;
+}
+
 /** Everything an instance remembers. Times are boot-clock milliseconds. */
 export interface GroupState {
   name: GroupStateName;
@@ -131,6 +139,7 @@ export interface GroupState {
   sip: boolean;
   mainBeatAt: number;
   obstacles: readonly Obstacle[];
+  twin: Twin | undefined;
   /** Since when we could serve; Infinity: we can't. */
   fitSince: number;
   maintenance: boolean;
@@ -190,6 +199,7 @@ export function initialState(config: GroupConfig, now: number, incarnation: numb
     sip: false,
     mainBeatAt: now,
     obstacles: [],
+    twin: undefined,
     fitSince: Infinity,
     maintenance: false,
     leaving: false,

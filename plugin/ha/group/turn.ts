@@ -2,6 +2,7 @@ import type { GroupEffect } from './effect';
 import type { GroupMessage, GroupStateName, MessageKind, MessageOrder } from './message';
 import type { GroupConfig, GroupState, PeerView } from './state';
 import { UNHEARD } from './state';
+import { twinObstacle } from './twin';
 
 /** One step being taken: the new state in the making (a copy, so the step stays pure) and the effects so far. */
 export interface Turn {
@@ -29,7 +30,8 @@ export function isMainStalled({ config, state, now }: Turn): boolean {
 /** Nothing about this machine keeps it from serving. */
 export function isWell(turn: Turn): boolean {
   const { state } = turn;
-  return state.links > 0 && state.sip && !isMainStalled(turn) && state.obstacles.length === 0;
+  if (state.obstacles.length > 0 || twinObstacle(turn) !== undefined) return false;
+  return state.links > 0 && state.sip && !isMainStalled(turn);
 }
 
 /** Could this instance serve, if the addresses were here? */
@@ -99,6 +101,9 @@ export function send(turn: Turn, kind: MessageKind, to = ''): void {
   for (const id of config.peers) {
     const { incarnation, seq } = peerOf(state, id);
     if (incarnation >= 0) heard[id] = { incarnation, seq };
+  }
+  if (state.twin !== undefined) {
+    heard[config.id] = { incarnation: state.twin.incarnation, seq: state.twin.seq };
   }
   const message: GroupMessage = {
     kind,

@@ -1,6 +1,6 @@
 import type { Socket } from 'node:dgram';
 import { createSocket } from 'node:dgram';
-import { isIPv6 } from 'node:net';
+import { isIPv6, SocketAddress } from 'node:net';
 import type { Logger } from '../../telemetry/logger';
 import type { GroupMessage } from '../group/message';
 import type { HeartbeatLink } from './statistics';
@@ -14,6 +14,7 @@ export interface Endpoint {
 
 export interface HeartbeatOptions {
   readonly group: string;
+  readonly instance: string;
   readonly key: string;
   /** Our own ends; a link without one is not used. */
   readonly listen: Readonly<Partial<Record<HeartbeatLink, Endpoint>>>;
@@ -22,6 +23,8 @@ export interface HeartbeatOptions {
     readonly links: Readonly<Partial<Record<HeartbeatLink, Endpoint>>>;
   }[];
   readonly onMessage: (message: GroupMessage) => void;
+  /** A message under our own name: our own, or that of another instance that has it as well. */
+  readonly onTwin: (message: GroupMessage, address: string) => void;
   readonly now: () => number;
   readonly log: Logger;
 }
@@ -103,7 +106,7 @@ export class HeartbeatSockets {
         }
         resolve();
       });
-      socket.on('message', (bytes) => this.receive(link, bytes));
+      socket.on('message', (bytes, { address }) => this.receive(link, bytes, address));
       socket.bind({ address: endpoint.host, port: endpoint.port, exclusive: true }, () => {
         if (this.closed) {
           socket.close();
@@ -117,15 +120,19 @@ export class HeartbeatSockets {
     });
   }
 
-  private receive(link: HeartbeatLink, bytes: Buffer): void {
+  private receive(link: HeartbeatLink, bytes: Buffer, address: string): void {
     this.datagrams += 1;
-    const { group, key, now, peers, onMessage } = this.options;
+    const { group, instance, key, now, peers, onMessage, onTwin } = this.options;
     const decoded = decode(group, bytes, key);
     if (!decoded.ok) {
       this.statistics.reject(decoded.why);
+      if (decoded.why !== 'forged') return;
+      const peer = peers.find(({ links }) => canonical(links[link]?.host ?? '') === canonical(address));
+      if (peer !== undefined) this.statistics.countForged(peer.id, now());
       return;
     }
     const { message } = decoded;
+    if (message.from === instance) onTwin(message, address);
     if (!peers.some(({ id }) => id === message.from)) {
       this.statistics.reject('foreign');
       return;
@@ -145,3 +152,6 @@ export class HeartbeatSockets {
     }
   }
 }
+
+const canonical = (host: string): string =>
+  isIPv6(host) ? new SocketAddress({ address: host, family: 'ipv6' }).address : host;

@@ -32,6 +32,7 @@ const LONGEST_GAP = 64;
 /** Counts what comes in, per peer and link, and what was refused. */
 export class HeartbeatStatistics {
   private readonly paths = new Map<string, Path>();
+  private readonly forgedAt = new Map<string, number>();
   private readonly rejections = new Map<Rejection, number>(REJECTIONS.map((why) => [why, 0]));
 
   constructor(
@@ -61,6 +62,19 @@ export class HeartbeatStatistics {
 
   reject(why: Rejection): void {
     this.rejections.set(why, (this.rejections.get(why) ?? 0) + 1);
+  }
+
+  /** From an address of this peer came what our key did not make. */
+  countForged(peer: string, now: number): void {
+    this.forgedAt.set(peer, now);
+  }
+
+  /** Peers not heard for `heardMs`, from whose addresses came, within `forgedMs`, what our key did not make. */
+  wrongKeys(now: number, heardMs: number, forgedMs: number): readonly string[] {
+    return this.peers.filter((peer) => {
+      const heardAt = Math.max(...this.links.map((link) => this.path(peer, link).lastAt));
+      return now - (this.forgedAt.get(peer) ?? -Infinity) < forgedMs && now - heardAt > heardMs;
+    });
   }
 
   /** Paths that are silent although the peer is heard over another: `link peer`. */
