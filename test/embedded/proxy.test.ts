@@ -1,3 +1,5 @@
+import { createServer, type AddressInfo } from 'node:net';
+import { parseMessage } from '../../plugin/message/parse';
 import { answerTo, pause, requestOf, until } from './sip-peer';
 import { FakeClock } from './fake-clock';
 import { openLab, type Lab } from './lab';
@@ -103,6 +105,28 @@ describe('a proxied request', () => {
     lab.phone.send(call(), lab.us);
     await until(() => results.length > 1);
     expect(results[1]?.finalStatus).toBe(200);
+  });
+
+  it('goes on from a target that says 100 and closes its connection, at once and as from one that is not there', async () => {
+    await open(new FakeClock());
+    const closing = createServer((socket) => {
+      socket.on('error', () => undefined);
+      socket.once('data', (bytes: Buffer) => {
+        const { message } = parseMessage(bytes);
+        socket.write(answerTo(message!, 100));
+        setTimeout(() => socket.resetAndDestroy(), 20);
+      });
+    });
+    await new Promise<void>((resolve) => closing.listen(0, '127.0.0.1', resolve));
+    const first = `sip:site@127.0.0.1:${(closing.address() as AddressInfo).port};transport=tcp`;
+    targets = () => [first, lab.target(1)];
+    options = { headers: { 'X-Dsbc-Failover': '408,503' } };
+    lab.sites[1]!.answerWith(200);
+    lab.phone.send(call(), lab.us);
+    // The clock stands still: no timer has done it.
+    await until(() => results.length > 0);
+    expect(statuses(lab)).toEqual([100, 200]);
+    await new Promise((resolve) => closing.close(resolve));
   });
 
   it('gives a silent target up after the provisional time-out, cancels it, and says so when ordered', async () => {
