@@ -195,6 +195,11 @@ export class Group extends EventEmitter<GroupEvents> {
     return this.operate('terminate', '');
   }
 
+  /** Nothing arrives at the addresses although they are here: they are removed and added anew, if no peer takes them. */
+  refresh(): void {
+    this.post({ type: 'refresh' });
+  }
+
   status(): Promise<GroupStatus> {
     return this.ask((request) => ({ type: 'status', request }));
   }

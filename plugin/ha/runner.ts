@@ -44,6 +44,8 @@ export interface RunnerOptions {
 /** Between tries to remove addresses that could not be removed, while the kernel keeps them and later. */
 const REMOVE_RETRY_MS = 100;
 const LATE_REMOVE_RETRY_MS = 5_000;
+/** The network tells of our own removal that late at most; a renewal notices a real one sooner or about then. */
+const OWN_REMOVAL_MS = 500;
 
 const NOT_PERMITTED: Obstacle = {
   alarm: 'not_permitted',
@@ -66,6 +68,8 @@ export class GroupRunner {
   /** They do not receive. */
   private deaf = false;
   private leader = '';
+  /** When we last removed them to add them again. */
+  private readdedAt = -Infinity;
   /** Removals that failed in a row. */
   private unremoved = 0;
   private readonly failures: RepeatedFailures;
@@ -121,6 +125,24 @@ export class GroupRunner {
       this.busy = false;
     }
     this.arm();
+  }
+
+  /** The same for what the network tells, which tells of our own doing, too. */
+  observe(event: GroupEvent): void {
+    if (event.type === 'vip-lost' && this.options.now() - this.readdedAt < OWN_REMOVAL_MS) return;
+    this.give(event);
+  }
+
+  /** Nothing arrives at the addresses: somebody may have removed their routes. Adding them anew brings those back. */
+  refresh(): void {
+    this.queue = this.queue.then(async () => {
+      const { name, term, holding } = this.current;
+      const { now, vips } = this.options;
+      if (name !== 'ACTIVE' || !holding || !this.added || this.closed) return;
+      this.failures.failed('refresh', { vips }, 'nothing arrives at the addresses: they are added anew');
+      this.deaf = true;
+      if (await this.lease('add', now(), term)) this.announce();
+    });
   }
 
   /** Ends everything; the addresses are removed if they are still here. */
@@ -219,7 +241,10 @@ export class GroupRunner {
       if (operation === 'add') {
         this.added = true;
         // Their removal failed: only adding them anew lets them hear again.
-        if (this.deaf) await driver.remove(vips);
+        if (this.deaf) {
+          this.readdedAt = now();
+          await driver.remove(vips);
+        }
         this.deaf = false;
         await driver.add(vips, config.timing.leaseS);
       } else await driver.renew(vips, config.timing.leaseS);

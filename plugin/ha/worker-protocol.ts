@@ -26,6 +26,7 @@ export type ToWorker =
       readonly to: string;
     }
   | { readonly type: 'quiet' }
+  | { readonly type: 'refresh' }
   | { readonly type: 'settled' }
   | { readonly type: 'witness'; readonly id: number; readonly reply: WitnessReply }
   | { readonly type: 'status'; readonly request: number }

@@ -109,7 +109,7 @@ async function run(data: WorkerData): Promise<void> {
     },
     log,
   });
-  const links = new LinkMonitor(settings, network, (event) => runner.give(event), log, {
+  const links = new LinkMonitor(settings, network, (event) => runner.observe(event), log, {
     list: (name) => network.list(name),
     isOurs: () => runner.holdsAddresses,
   });
@@ -143,6 +143,9 @@ async function run(data: WorkerData): Promise<void> {
       case 'quiet':
       case 'witness':
         runner.give(message);
+        return;
+      case 'refresh':
+        runner.refresh();
         return;
       case 'settled':
         settled();

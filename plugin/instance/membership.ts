@@ -89,6 +89,8 @@ export class Membership {
       entries: entriesOf(parts),
       everyMs: 2 * ha.heartbeat_ms,
       onChange: parts.healthChanged,
+      // The kernel may have the address and not its route, so that nothing sent to it arrives.
+      onSilence: () => group.refresh(),
       log,
     });
     const own = registry.driver === 'cassandra' ? {} : { own: registry };

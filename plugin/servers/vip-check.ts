@@ -23,11 +23,14 @@ export interface VipCheckOptions {
   /** Whether an entry answers. `undefined`: it could not be asked, since the address is not here. Default: OPTIONS. */
   readonly ask?: (entry: CheckedEntry, timeoutMs: number) => Promise<boolean | undefined>;
   readonly onChange: () => void;
+  /** An entry stays silent although the instance has gone on for longer: every fifth question beyond `misses`. */
+  readonly onSilence?: () => void;
   readonly log: Logger;
 }
 
 const MISSES = 3;
 const HOLD_MS = 60_000;
+const SILENT_ROUNDS = 5;
 
 /**
  * Asks the SIP servers of the active instance at its own virtual addresses, as a phone would: OPTIONS over UDP (TCP where there is
@@ -102,7 +105,7 @@ export class VipCheck {
   }
 
   private note(entry: CheckedEntry, answered: boolean): void {
-    const { log, onChange, misses = MISSES } = this.options;
+    const { log, onChange, onSilence, misses = MISSES } = this.options;
     const { server, address, port } = entry;
     if (answered) {
       this.missed.delete(server);
@@ -113,6 +116,7 @@ export class VipCheck {
     }
     const missed = (this.missed.get(server) ?? 0) + 1;
     this.missed.set(server, missed);
+    if (missed > misses && (missed - misses) % SILENT_ROUNDS === 1) onSilence?.();
     if (missed < misses || this.failed.has(server)) return;
     this.failed.add(server);
     log.error({ server, address, port, missed }, 'the SIP server does not answer OPTIONS at its own address');

@@ -233,6 +233,23 @@ describe('the runner of the machine', () => {
     });
   });
 
+  it('adds addresses at which nothing arrives anew, and does not take its own removal for somebody else’s', async () => {
+    const made = open();
+    made.runner.refresh();
+    await run(made);
+    await until(() => made.calls.includes('granted'));
+    expect(made.calls).not.toContain('remove');
+    made.calls.length = 0;
+    made.runner.refresh();
+    await until(() => made.calls.includes('announce'));
+    made.runner.observe({ type: 'vip-lost' });
+    const at = made.calls.indexOf('remove');
+    expect(made.calls.slice(at, at + 4)).toEqual(['remove', 'add', 'granted', 'announce']);
+    expect(made.runner.state.name).toBe('ACTIVE');
+    made.runner.give({ type: 'vip-lost' });
+    expect(made.runner.state.name).toBe('RECHECK');
+  });
+
   it('renews nothing that was decided before a stall', async () => {
     const made = open();
     await run(made);

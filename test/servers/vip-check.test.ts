@@ -63,16 +63,21 @@ describe('the check at the own virtual address', () => {
   const scripted = (answers: readonly (boolean | undefined)[], holdMs?: number) => {
     const left = [...answers];
     const seen: boolean[] = [];
+    const counts = { silences: 0, asked: 0 };
     const check: VipCheck = new VipCheck({
       entries: [entry(5060)],
       everyMs: 10,
       ...(holdMs === undefined ? {} : { holdMs }),
-      ask: () => Promise.resolve(left.length > 1 ? left.shift() : left[0]),
+      ask: () => {
+        counts.asked += 1;
+        return Promise.resolve(left.length > 1 ? left.shift() : left[0]);
+      },
       onChange: () => seen.push(check.healthy),
+      onSilence: () => (counts.silences += 1),
       log: silentLogger,
     });
     open.add(check);
-    return { check, seen };
+    return { check, seen, counts };
   };
 
   it('calls the server unhealthy after three questions in a row without an answer, and healthy again with one', async () => {
@@ -102,6 +107,17 @@ describe('the check at the own virtual address', () => {
     check.reconnected('main');
     expect(check.healthy).toBe(true);
     expect(seen).toEqual([false, true]);
+  });
+
+  it('tells of silence beyond that, at every fifth question', async () => {
+    const { check, counts } = scripted([false]);
+    check.setActive(true);
+    while (counts.asked < 8) await pause(1);
+    await pause(0);
+    expect(counts.silences).toBe(1);
+    while (counts.asked < 9) await pause(1);
+    await pause(0);
+    expect(counts.silences).toBe(2);
   });
 
   it('gives it another chance when nobody is active, but not for the moment of a hand-over', async () => {
