@@ -166,7 +166,7 @@ export class Dsbc {
     return this.#membership?.group;
   }
 
-  /** Log lines that the LogServer never got. */
+  /** Log lines that the LogServer never got, or that nobody took from the standard output. */
   get logLinesDropped(): number {
     return this.#ownLog?.dropped() ?? 0;
   }

@@ -70,11 +70,24 @@ function processIo(): Io {
   };
 }
 
+/** Milliseconds after a command's end at which nothing of it can be under way any more. */
+const LINGER_MS = 2000;
+
+/**
+ * What still keeps the process is a write to a pipe that nobody reads: process.exit would wait for it, too. A service manager
+ * takes an end by SIGTERM for a clean one.
+ */
+function endForced(): void {
+  process.removeAllListeners('SIGTERM');
+  process.kill(process.pid, 'SIGTERM');
+}
+
 /** Runs `dsbc` as this process. */
 export function start(argv: readonly string[]): void {
   void main(argv, processIo()).then((code) => {
     // Not process.exit: what was written to a pipe must still get out.
     process.exitCode = code;
+    setTimeout(endForced, LINGER_MS).unref();
   });
 }
 

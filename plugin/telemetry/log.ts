@@ -2,6 +2,7 @@ import { hostname } from 'node:os';
 import pino from 'pino';
 import type { Logger } from './logger';
 import { redactor } from './redaction';
+import { Stdout } from './stdout';
 import { Syslog } from './syslog';
 
 /** What the log is to be; the configuration's `log` fits. */
@@ -24,7 +25,7 @@ export interface LogSettings {
 /** A logger and what it needs to end well. */
 export interface Log {
   readonly logger: Logger;
-  /** Lines that did not reach the LogServer. */
+  /** Lines that did not reach the LogServer, or that nobody took from the standard output. */
   readonly dropped: () => number;
   /** Writes out what waits; idempotent. */
   close(): Promise<void>;
@@ -41,17 +42,11 @@ export interface LogOptions {
 
 const DEFAULT_PORT = { udp: 514, tcp: 601, tls: 6514 } as const;
 
-/**
- * Lines are gathered before they are written: a system call for each request's line costs more than making the line.
- * What a SIGKILL can lose is the last 50 ms.
- */
-const STDOUT = { fd: 1, sync: false, minLength: 8192, periodicFlush: 50 } as const;
-
 /** One line of JSON per event: `level`, `time` (ISO 8601), `instance`, the fields, `msg`. */
 export function createLog(settings: LogSettings, options: LogOptions): Log {
   const syslog = settings.syslog === undefined ? undefined : startSyslog(settings.syslog, options);
-  const stdout = options.write === undefined ? pino.destination(STDOUT) : undefined;
-  const write = options.write ?? ((line: string) => void stdout?.write(line));
+  const stdout = options.write === undefined ? new Stdout() : undefined;
+  const write = options.write ?? ((line: string) => stdout?.write(line));
   const clean = redactor(settings.mask_numbers);
   const root = pino(
     {
@@ -69,15 +64,10 @@ export function createLog(settings: LogSettings, options: LogOptions): Log {
   );
   return {
     logger: loggerOn(root, clean),
-    dropped: () => syslog?.dropped ?? 0,
+    dropped: () => (syslog?.dropped ?? 0) + (stdout?.dropped ?? 0),
     close: async () => {
       await syslog?.close();
-      // Not ready means that nothing was ever written.
-      try {
-        stdout?.flushSync();
-      } catch {
-        return;
-      }
+      await stdout?.close();
     },
   };
 }

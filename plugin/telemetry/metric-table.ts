@@ -164,7 +164,7 @@ export const METRICS = {
   dsbc_config_reloads_total: { type: 'counter', help: 'Reloads: applied or rejected.', labels: ['outcome'] },
   dsbc_log_lines_dropped_total: {
     type: 'counter',
-    help: 'Log lines that could not be sent to the LogServer.',
+    help: 'Log lines that could not be sent to the LogServer, or that nobody took from the standard output.',
     labels: [],
   },
 } as const satisfies Readonly<Record<string, MetricSpec>>;

@@ -1,4 +1,5 @@
-import { mkdtemp, readFile, rm, writeFile } from 'node:fs/promises';
+import { once } from 'node:events';
+import { mkdtemp, open, readFile, rm, writeFile } from 'node:fs/promises';
 import { createServer } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -163,4 +164,25 @@ ${options.more ?? ''}`,
     expect(program.output).toContain('"needsRestart":["admin"]');
     expect((await ask('/v1/status'))[0]).toBe(401);
   }, 60_000);
+
+  it('serves and ends in order although nothing can be written to its standard output', async () => {
+    await write();
+    await serve();
+    const full = await open('/dev/full', 'w');
+    const program = new Child(join(builtPlugin(), 'cli/main.js'), ['run', '-c', file], {
+      stdio: ['ignore', full.fd, 'pipe', 'ipc'],
+    });
+    programs.push(program);
+    const end = Date.now() + 15_000;
+    while ((await ask('/readyz').catch(() => [0]))[0] !== 200) {
+      expect([program.running, Date.now() < end]).toEqual([true, true]);
+      await new Promise((done) => setTimeout(done, 50));
+    }
+    const ended = once(program.process, 'exit');
+    const late = setTimeout(() => program.signal('SIGKILL'), 6000);
+    program.signal('SIGTERM');
+    expect(await ended).toEqual([0, null]);
+    clearTimeout(late);
+    await full.close();
+  }, 30_000);
 });
