@@ -1,5 +1,4 @@
 import { randomUUID } from 'node:crypto';
-import { setTimeout as pause } from 'node:timers/promises';
 import { Admission } from './admission/admission';
 import { parseConfig } from './config/config';
 import type { Config, ConfigInput } from './config/types';
@@ -9,6 +8,7 @@ import { ping, presence, type OwnRequestsParts } from './dispatch/own-requests';
 import { DsbcError } from './errors';
 import type { Group } from './ha/group';
 import { Hooks, type Hook, type HookName, type HookOptions, type HookSet } from './hooks';
+import { HandOver } from './instance/hand-over';
 import { Membership } from './instance/membership';
 import { keysDiffer, reloaded, type ReloadResult } from './instance/reload';
 import { SiteWatch } from './instance/site-watch';
@@ -313,11 +313,11 @@ export class Dsbc {
     ha: NonNullable<Config['ha']>,
     { registry, cache, pipeline }: { registry: Registry; cache: LookupCache; pipeline: Pipeline },
   ): Promise<void> {
-    // What can go on without us is sent on its way at once from now on, and what can't is not begun.
-    const handOver = (): void => {
-      this.admission.setMode('handing_over');
-      this.#carrier?.hurry(true);
-    };
+    const handOver = new HandOver({
+      admission: this.admission,
+      hurry: () => this.#carrier?.hurry(true),
+      refuseUndecided: () => pipeline.refuseUndecided(),
+    });
     const membership = Membership.of({
       ha,
       instance: this.#settings.config.instance,
@@ -329,19 +329,8 @@ export class Dsbc {
       decisions: () => this.#decisions,
       decide: (decisions) => this.#decide(decisions),
       log: this.log,
-      // What would end with us is met with silence: its retransmission finds the instance that takes over. Bridged calls that ring
-      // now are not waited for: they ring for longer than anybody should be kept from registering.
-      quiesce: async (limitMs) => {
-        handOver();
-        await this.admission.idle(limitMs, ['ours']);
-      },
-      settle: async (limitMs) => {
-        handOver();
-        await pause(Math.min(ON_ITS_WAY_HERE_MS, limitMs / 2));
-        await this.admission.idle(limitMs / 4, ['ours', 'late']);
-        await pipeline.refuseUndecided();
-        await pause(ON_ITS_WAY_OUT_MS);
-      },
+      quiesce: (limitMs) => handOver.quiesce(limitMs),
+      settle: (limitMs) => handOver.settle(limitMs),
       serve: (active) => this.setActive(active),
       healthChanged: () => this.#tellGroup(),
       failed: (error) => this.#fatal(error),
@@ -549,10 +538,6 @@ export class Dsbc {
     };
   }
 }
-
-/** How long a request takes from the socket of the SIP server to us, and from us to its socket, with room to spare; ms. */
-const ON_ITS_WAY_HERE_MS = 8;
-const ON_ITS_WAY_OUT_MS = 2;
 
 const hookDefaults = ({ hooks }: Config): { timeoutMs: number; onError: 'skip' | 'fail' } => ({
   timeoutMs: hooks.timeout_ms,
