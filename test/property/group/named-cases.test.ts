@@ -102,6 +102,25 @@ describe('the group in virtual time', () => {
     }
   });
 
+  it('a killed active that starts again at once does not delay the takeover', () => {
+    for (const after of [100, 500, 900, 1200]) {
+      for (let seed = 0; seed < 20; seed++) {
+        const world = worldOf(2, { random: new Random(seed) });
+        startAll(world);
+        world.run(4000 + seed * 37);
+        const killed = owner(world);
+        const at = world.now;
+        world.kill(killed);
+        world.run(at + after);
+        world.start(killed);
+        world.run(at + 4000);
+        expect(owner(world)).not.toBe(killed);
+        // The first heartbeat of the new life says that the old one is gone.
+        expect(world.owners.at(-1)!.at - at).toBeLessThanOrEqual(Math.min(after + 5, 1105));
+      }
+    }
+  });
+
   it('scenario 27: both sides flapping in turn make at most three planned switches, then planned ones are locked', () => {
     const world = worldOf(2);
     startAll(world);
