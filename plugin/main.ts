@@ -48,8 +48,11 @@ export interface DsbcOptions {
   readonly registry?: Registry;
 }
 
-/** A request of drachtio-srf goes through this; what is not ours goes on to `next`. */
-export type Middleware = SharedLink['middleware'];
+/**
+ * A request of drachtio-srf goes through this; what is not ours goes on to `next`. Request and response are drachtio-srf's
+ * own, whatever its release types them as.
+ */
+export type Middleware = (request: object, response: object, next?: object) => void;
 
 export type DsbcState = 'new' | 'starting' | 'running' | 'stopping' | 'stopped';
 
@@ -196,7 +199,7 @@ export class Dsbc {
       });
     }
     this.#routesItself = true;
-    return this.#shared.middleware;
+    return this.#shared.middleware as Middleware;
   }
 
   /**

@@ -136,15 +136,19 @@ function groupText(group: GroupView): string {
   const own = [
     group.instance,
     group.state,
-    `${group.active_links} links`,
+    `${group.active_links} service links`,
     group.holds_vips ? `holds ${group.vips.join(', ')}` : '',
   ];
   const peers = group.peers.map((peer) => [
     peer.instance,
     peer.state,
-    `${peer.active_links} links`,
+    `${peer.active_links} service links`,
     peer.heard_ms_ago === null ? 'never heard' : `heard ${peer.heard_ms_ago} ms ago`,
   ]);
   const alarms = group.alarms.map(({ name, about }) => `Alarm: ${name} ${about}`);
-  return [`group ${group.group}`, columns([own, ...peers]), ...alarms].join('\n');
+  const why =
+    group.reason === ''
+      ? []
+      : [`${group.state} since ${Math.round(group.state_for_ms / 1000)} s: ${group.reason}`];
+  return [`group ${group.group}`, columns([own, ...peers]), ...why, ...alarms].join('\n');
 }

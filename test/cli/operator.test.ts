@@ -74,8 +74,8 @@ ${more}`,
       maintain: () => Promise.resolve(),
     };
     const { out } = await dsbc('status');
-    expect(out).toMatch(/dsbc-1 +ACTIVE +1 links +holds 198\.51\.100\.10/);
-    expect(out).toMatch(/dsbc-2 +STANDBY +1 links +heard 120 ms ago/);
+    expect(out).toMatch(/dsbc-1 +ACTIVE +1 service links +holds 198\.51\.100\.10/);
+    expect(out).toMatch(/dsbc-2 +STANDBY +1 service links +heard 120 ms ago/);
     expect(out).toContain('Alarm: conflict dsbc-2');
     expect(JSON.parse((await dsbc('status', '--json')).out)).toMatchObject({
       status: { ready: true },

@@ -21,6 +21,31 @@ describe('the published types', () => {
   });
   afterAll(() => rmSync(folder, { recursive: true, force: true }));
 
+  it('fit drachtio-srf’s own, where the middleware is given to it', () => {
+    writeFileSync(
+      join(folder, 'middleware.ts'),
+      `import { createDsbc } from 'drachtio-dsbc';
+import Srf from 'drachtio-srf';
+const srf = new Srf();
+const dsbc = createDsbc({ config: {} as never, srf });
+srf.use(dsbc.middleware());
+srf.use('invite', dsbc.middleware());
+srf.invite(dsbc.middleware());
+`,
+    );
+    const options = ['--noEmit', '--strict', '--skipLibCheck', '--esModuleInterop'];
+    const { stdout } = spawnSync(
+      process.execPath,
+      [
+        resolve('node_modules/typescript/bin/tsc'),
+        ...options,
+        ...['--module', 'node16', '--target', 'es2022', '--types', 'node', 'middleware.ts'],
+      ],
+      { cwd: folder, encoding: 'utf8' },
+    );
+    expect(stdout).toBe('');
+  }, 120_000);
+
   it('compile strictly, checked themselves, for a user who has no types of Node', () => {
     writeFileSync(
       join(folder, 'app.ts'),
