@@ -70,8 +70,8 @@ function processIo(): Io {
   };
 }
 
-/** Milliseconds after a command's end at which nothing of it can be under way any more. */
-const LINGER_MS = 2000;
+/** Milliseconds after a command's end at which nothing of it can be under way any more: connections to Cassandra take some. */
+const LINGER_MS = 10_000;
 
 /**
  * What still keeps the process is a write to a pipe that nobody reads: process.exit would wait for it, too. A service manager

@@ -98,10 +98,18 @@ describe('a server that is sent spoilt messages', () => {
     // The server hears of the lost application on a later turn, and only then do its requests begin to end.
     await until(() => server.counts().dialogs === 0 && server.counts().pending === 0);
     await pause(50);
+    const none = { servers: 0, clients: 0, pending: 0, own: 0, dialogs: 0 };
+    const left = (): boolean => {
+      const { servers, clients, pending, own, dialogs } = server.counts();
+      return servers + clients + pending + own + dialogs > 0;
+    };
     clock.advance(70_000);
-    await pause(5);
-    clock.advance(70_000);
-    expect(server.counts()).toMatchObject({ servers: 0, clients: 0, pending: 0, own: 0, dialogs: 0 });
+    // On a busy machine a datagram may still wait to be read, and its transaction begin behind the clock.
+    for (let tries = 0; tries < 100 && (tries === 0 || left()); tries++) {
+      await pause(20);
+      clock.advance(70_000);
+    }
+    expect(server.counts()).toMatchObject(none);
     expect(failures).toEqual([]);
     await Promise.all([phone.close(), site.close(), server.close()]);
     expect(clock.armed).toBe(0);

@@ -66,6 +66,8 @@ describe('a group as main sees it', () => {
       () => made.filter(({ state }) => state === 'STANDBY').length === made.length - 1,
       'the others stand by',
     );
+    // The addresses come right behind the state.
+    await until(() => made.some((group) => group.servingTerm() > 0), 'the addresses are held');
     return made;
   };
   afterEach(async () => {

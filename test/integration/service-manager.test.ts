@@ -70,7 +70,8 @@ describeWith(['systemd-notify', 'python3'], 'dsbc run as a service of systemd', 
     const count = (word: string): number => heard().split(`${word}\n`).length - 1;
 
     await until('READY=1', () => count('READY=1') === 1);
-    expect(said()).toContain('"msg":"serving"');
+    // Lines of the log are gathered for 50 ms.
+    await until('serving', () => said().includes('"msg":"serving"'));
     await until('signs of life', () => count('WATCHDOG=1') >= 5);
     const times = [...heard().matchAll(/([\d.]+) WATCHDOG=1/g)].map(([, time]) => Number(time) * 1000);
     // Half the interval is what sd_watchdog_enabled(3) advises; a busy machine may be late.
