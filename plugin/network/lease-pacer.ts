@@ -12,7 +12,9 @@ import type { BootClock, VipAddress } from '../ha/ports';
  *
  * A pacer is such another lease: an address on the loopback that nobody uses. Two take turns, so that one of them
  * always has its next end within 20 to 750 ms. They are renewed right behind the leases they pace and, as long as there
- * are none, by a timer. Never in between: any change puts the timer off again.
+ * are none, by a timer. Never in between: any change puts the timer off again. The timer is a deferrable one, too: it
+ * does not wake an idle CPU. So when a lease was not renewed, its pacer is, again and again from the lease's end on: any
+ * change has the kernel look at once. (LeaseGuard does that where the process is gone.)
  */
 
 /** What a pacer is added with: deprecated after 1 s, which counts as an end, gone after 2 s. */
@@ -24,6 +26,9 @@ const LEAD_MS = 250;
 const TURN_MS = 400;
 /** A lease that is over is certainly gone so much later. */
 const AFTER_MS = 250;
+/** From this age on a lease of one second that was not renewed is being ended: the kernel counts it over 20 ms early. */
+const ENDING_MS = 980;
+const EVERY_MS = 40;
 
 interface Pacer extends VipAddress {
   renewedAt: number;
@@ -50,6 +55,8 @@ export class LeasePacer {
   /** When each lease is certainly over. */
   readonly #leases = new Map<string, number>();
   #timer: NodeJS.Timeout | undefined;
+  #ending: NodeJS.Timeout | undefined;
+  #renew: ((pacers: readonly VipAddress[]) => void) | undefined;
 
   constructor(private readonly now: BootClock) {}
 
@@ -57,7 +64,22 @@ export class LeasePacer {
   behind(leases: readonly VipAddress[], lifetimeS: number): readonly VipAddress[] {
     const now = this.now();
     for (const lease of leases) this.#leases.set(keyOf(lease), now + lifetimeS * 1000 + AFTER_MS);
-    return lifetimeS === 1 ? this.#due(leases) : [];
+    if (lifetimeS !== 1) return [];
+    this.#end(leases, ENDING_MS);
+    return this.#due(leases);
+  }
+
+  /** Has the kernel look until the leases must be over, unless they are renewed or removed before. */
+  #end(leases: readonly VipAddress[], inMs: number): void {
+    clearTimeout(this.#ending);
+    this.#ending = setTimeout(() => {
+      const now = this.now();
+      if (this.#renew === undefined || !leases.some((lease) => (this.#leases.get(keyOf(lease)) ?? 0) > now))
+        return;
+      this.#renew(this.pacersOf(leases));
+      this.#end(leases, EVERY_MS);
+    }, inMs);
+    this.#ending.unref();
   }
 
   /** The addresses were removed. */
@@ -74,6 +96,7 @@ export class LeasePacer {
     renew: (pacers: readonly VipAddress[]) => void,
   ): readonly VipAddress[] {
     clearInterval(this.#timer);
+    this.#renew = renew;
     this.#timer = setInterval(() => {
       const now = this.now();
       if ([...this.#leases.values()].every((overAt) => overAt < now)) renew(this.#due(expected));
@@ -89,6 +112,7 @@ export class LeasePacer {
 
   close(): void {
     clearInterval(this.#timer);
+    clearTimeout(this.#ending);
   }
 
   /** The older pacer of each family, once the newer one helps. */

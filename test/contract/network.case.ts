@@ -1,17 +1,8 @@
-import { spawn } from 'node:child_process';
-import { cpus } from 'node:os';
 import type { HeldAddress, VipAddress } from '../../plugin/ha/ports';
 import { layCable, type Cable } from '../fixtures/namespaces';
 import { NetworkAgent } from '../fixtures/network-agent';
 
 const pause = (ms: number): Promise<void> => new Promise((resolve) => setTimeout(resolve, ms));
-
-/** Keeps every CPU busy: the kernel's timer for leases does not wake one that is idle (docs/native.md). */
-const busy = async (ms: number): Promise<void> => {
-  const spinners = cpus().map(() => spawn('/bin/sh', ['-c', 'while :; do :; done'], { stdio: 'ignore' }));
-  await pause(ms);
-  for (const spinner of spinners) spinner.kill('SIGKILL');
-};
 
 const V4: VipAddress = { address: '10.9.0.100', family: 4, interface: 'wire0' };
 const V6: VipAddress = { address: 'fd09::100', family: 6, interface: 'wire0' };
@@ -79,7 +70,7 @@ export function networkContract({ module, name, hearsForeignArp }: NetworkCase):
         await agent.call('renew', [V4, V6], 1);
       }
       expect(await held()).toEqual(expect.arrayContaining(['10.9.0.100/32', 'fd09::100/128']));
-      await busy(1100);
+      await pause(1100);
       expect((await held()).filter((text) => text.includes('100'))).toEqual([]);
     });
 
@@ -87,7 +78,7 @@ export function networkContract({ module, name, hearsForeignArp }: NetworkCase):
       await agent.call('prepare', [V4, V6], 1);
       await pause(400);
       await agent.call('add', [V4, V6], 1);
-      await busy(1100);
+      await pause(1100);
       expect((await held()).filter((text) => text.includes('100'))).toEqual([]);
       // What paces it is on the loopback, reachable from nowhere else, and not worth a source address.
       const paced = cable.run(cable.near, 'ip', '-oneline', 'address', 'show', 'dev', 'lo');

@@ -81,4 +81,37 @@ describe('pacers of leases', () => {
     expect(pacer.behind([VIP], 2)).toEqual([]);
     expect(pacer.behind([{ ...VIP, family: 6 }], 1)).toMatchObject([{ family: 6, interface: 'lo' }]);
   });
+
+  describe('of a lease that is not renewed', () => {
+    beforeEach(() => jest.useFakeTimers());
+    afterEach(() => jest.useRealTimers());
+    const lab = () => {
+      const pacer = new LeasePacer(() => Date.now());
+      const start = Date.now();
+      const looks: number[] = [];
+      pacer.start([VIP], () => looks.push(Date.now() - start));
+      pacer.behind([VIP], 1);
+      return { pacer, looks };
+    };
+
+    it('have an idle kernel look from its end on, until it must be over', () => {
+      const { pacer, looks } = lab();
+      jest.advanceTimersByTime(1300);
+      expect(looks.slice(0, 3)).toEqual([980, 1020, 1060]);
+      expect(looks.at(-1)).toBeGreaterThan(1200);
+      pacer.close();
+      expect(jest.getTimerCount()).toBe(0);
+    });
+
+    it('leave alone one that was renewed, or removed', () => {
+      const { pacer, looks } = lab();
+      jest.advanceTimersByTime(500);
+      pacer.behind([VIP], 1);
+      jest.advanceTimersByTime(900);
+      pacer.removed([VIP]);
+      jest.advanceTimersByTime(150);
+      expect(looks).toEqual([]);
+      pacer.close();
+    });
+  });
 });
