@@ -1,22 +1,14 @@
-import { createSocket } from 'node:dgram';
 import { join } from 'node:path';
 import type { Group, GroupOptions } from '../../plugin/ha/group';
 import { createGroup } from '../../plugin/ha/group';
 import type { GroupSettings } from '../../plugin/ha/settings';
 import type { WitnessRow, WitnessStore } from '../../plugin/ha/ports';
 import { builtPlugin } from '../fixtures/ha/built';
+import { freePort } from '../fixtures/sip-endpoint';
 
 const NETWORK = join(__dirname, '../fixtures/ha/memory-network.cjs');
 /** The worker as it is built; main's side runs from the sources. */
 const workerFile = join(builtPlugin(), 'ha/worker.js');
-
-async function freePort(): Promise<number> {
-  const socket = createSocket('udp4');
-  await new Promise<void>((resolve) => socket.bind(0, '127.0.0.1', resolve));
-  const { port } = socket.address();
-  await new Promise<void>((resolve) => void socket.close(resolve));
-  return port;
-}
 
 async function until(condition: () => boolean, what: string, withinMs = 8000): Promise<void> {
   const end = performance.now() + withinMs;

@@ -1,4 +1,3 @@
-import { createSocket } from 'node:dgram';
 import { join } from 'node:path';
 import type { GroupEvent } from '../../plugin/ha/group/event';
 import { step } from '../../plugin/ha/group/machine';
@@ -8,17 +7,10 @@ import { initialState } from '../../plugin/ha/group/state';
 import { timingFor } from '../../plugin/ha/group/timing';
 import { createGroup, type Group } from '../../plugin/ha/group';
 import { builtPlugin } from '../fixtures/ha/built';
+import { freePort } from '../fixtures/sip-endpoint';
 
 const NETWORK = join(__dirname, '../fixtures/ha/memory-network.cjs');
 const workerFile = join(builtPlugin(), 'ha/worker.js');
-
-async function freePort(): Promise<number> {
-  const socket = createSocket('udp4');
-  await new Promise<void>((resolve) => socket.bind(0, '127.0.0.1', resolve));
-  const { port } = socket.address();
-  await new Promise<void>((resolve) => void socket.close(resolve));
-  return port;
-}
 
 async function until(condition: () => boolean, what: string): Promise<void> {
   const end = performance.now() + 5000;
