@@ -35,13 +35,17 @@ export function learn(register: SipMessage, answer: SipMessage): Learnt | undefi
   if (to === undefined || contacts.length === 0) return undefined;
   const aor = aorOf(to.uri);
   if (contacts.some((contact) => contact.uri === '*')) return { aor, all: true, contacts: [] };
+  // Read once: a request may have a thousand Contacts.
+  const { callId } = register;
+  const asked = register.expires ?? DEFAULT_EXPIRES_S;
+  const granted = new Granted(answer);
   return {
     aor,
     all: false,
     contacts: contacts.map((contact) => ({
       uri: contact.uri,
-      device: deviceOf(register, contact),
-      expires: lifetime(register, contact, answer),
+      device: deviceOf(contact, callId),
+      expires: granted.lifetime(contact, asked),
     })),
   };
 }
@@ -54,9 +58,9 @@ function aorOf(uri: string): string {
 }
 
 /** RFC 5626 §6: instance and reg-id name a device's flow. Without: RFC 3261 §10.2, a device keeps its Call-ID. */
-function deviceOf(register: SipMessage, contact: NameAddr): string {
+function deviceOf(contact: NameAddr, callId: string | undefined): string {
   const instance = param(contact.params, '+sip.instance');
-  if (typeof instance !== 'string') return `call:${register.callId ?? contact.uri}`;
+  if (typeof instance !== 'string') return `call:${callId ?? contact.uri}`;
   const regId = param(contact.params, 'reg-id');
   return `instance:${instance};${typeof regId === 'string' ? regId : ''}`;
 }
@@ -64,26 +68,35 @@ function deviceOf(register: SipMessage, contact: NameAddr): string {
 /** True for a device known by its Call-ID alone. */
 export const isCallDevice = (device: string): boolean => device.startsWith('call:');
 
-function lifetime(register: SipMessage, contact: NameAddr, answer: SipMessage): number {
-  const asked = seconds(param(contact.params, 'expires')) ?? register.expires ?? DEFAULT_EXPIRES_S;
-  if (asked === 0) return 0;
-  const granted = answer.contacts.find((each) => sameUri(each.uri, contact.uri));
-  // A registrar may rewrite the host; then the header, or what was asked, is the best guess.
-  return (granted && seconds(param(granted.params, 'expires'))) ?? answer.expires ?? asked;
+/** What a registrar grants in its 2xx. */
+class Granted {
+  readonly #expires: number | undefined;
+  readonly #contacts = new Map<string, NameAddr>();
+
+  constructor(answer: SipMessage) {
+    this.#expires = answer.expires;
+    for (const contact of answer.contacts) {
+      const name = nameOf(contact.uri);
+      if (!this.#contacts.has(name)) this.#contacts.set(name, contact);
+    }
+  }
+
+  /** @param otherwise seconds asked for by the request as a whole */
+  lifetime(contact: NameAddr, otherwise: number): number {
+    const asked = seconds(param(contact.params, 'expires')) ?? otherwise;
+    if (asked === 0) return 0;
+    const granted = this.#contacts.get(nameOf(contact.uri));
+    // A registrar may rewrite the host; then the header, or what was asked, is the best guess.
+    return (granted && seconds(param(granted.params, 'expires'))) ?? this.#expires ?? asked;
+  }
 }
 
-function sameUri(a: string, b: string): boolean {
-  if (a === b) return true;
-  const one = parseUri(a);
-  const other = parseUri(b);
-  return (
-    one !== undefined &&
-    other !== undefined &&
-    one.scheme === other.scheme &&
-    one.user === other.user &&
-    one.host === other.host &&
-    (one.port ?? 5060) === (other.port ?? 5060)
-  );
+/** The same for URIs that are equal as far as a registrar keeps them: scheme, user, host and port. */
+function nameOf(uri: string): string {
+  const parsed = parseUri(uri);
+  if (parsed === undefined) return uri;
+  const { scheme, user, host, port = 5060 } = parsed;
+  return JSON.stringify([scheme, user ?? null, host, port]);
 }
 
 function seconds(value: string | true | undefined): number | undefined {

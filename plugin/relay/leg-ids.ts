@@ -82,7 +82,7 @@ export class LegIds {
 
   /** A dialog-info document (RFC 4235): the Call-IDs and tags of our legs in its attributes, renamed. */
   mapDialogInfo(body: string): string {
-    return body.replace(/<dialog\b[^>]*>/g, (element) => {
+    return body.replace(/<dialog\b[^<>]*>/g, (element) => {
       const callId = /\bcall-id="([^"]*)"/.exec(element)?.[1];
       const known = callId === undefined ? undefined : this.byCallId.get(callId);
       if (known === undefined) return element;

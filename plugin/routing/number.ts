@@ -21,8 +21,9 @@ const NUMBER_PARAMETERS = new Set([
   'trunk-context',
 ]);
 
-const NUMBER = /^\+?[0-9A-Da-d*#().-]*[0-9*#][0-9A-Da-d*#().-]*$/;
-const GLOBAL = /^\+[0-9().-]*[0-9][0-9().-]*$/;
+// What may stand before the first digit is no digit: else a long user that is none would be searched once per digit.
+const NUMBER = /^\+?[A-Da-d().-]*[0-9*#][0-9A-Da-d*#().-]*$/;
+const GLOBAL = /^\+[().-]*[0-9][0-9().-]*$/;
 const SEPARATORS = /[().-]/g;
 const ESCAPE = /%([0-9A-Fa-f]{2})/g;
 /** RFC 3261 §25.1 unreserved, and the plus sign, which many phones escape though they need not. */

@@ -14,7 +14,7 @@ import {
   tokenEnd,
   trimEnd,
 } from './text';
-import { isHostIn, schemeEndIn, scanUri } from './uri';
+import { ipv6ReferenceEnd, isHostIn, schemeEndIn, scanUri } from './uri';
 
 /** Where an address's parameter is noted; -1 for one that is not. */
 function addressSlot(text: string, from: number, to: number): number {
@@ -161,12 +161,14 @@ function scanViaInto(
   const transportEnd = tokenEnd(text, transportAt, limit);
   const hostAt = skipFoldBlank(text, transportEnd, limit);
   if (transportEnd === transportAt || hostAt === transportEnd) return -1;
-  let hostEnd = hostAt;
+  let hostEnd: number;
   if (isAt(text, hostAt, limit, 0x5b)) {
-    hostEnd = find(text, hostAt, limit, 0x5d) + 1;
-    if (hostEnd > limit) return -1;
-  } else hostEnd = tokenEnd(text, hostAt, limit);
-  if (!isHostIn(text, hostAt, hostEnd)) return -1;
+    hostEnd = ipv6ReferenceEnd(text, hostAt, limit);
+    if (hostEnd < 0) return -1;
+  } else {
+    hostEnd = tokenEnd(text, hostAt, limit);
+    if (!isHostIn(text, hostAt, hostEnd)) return -1;
+  }
   let paramsAt = hostEnd;
   const colon = skipFoldBlank(text, hostEnd, limit);
   if (isAt(text, colon, limit, 0x3a)) {

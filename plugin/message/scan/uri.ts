@@ -37,9 +37,12 @@ export function isIpv4In(text: string, from: number, to: number): boolean {
   return parts === 4;
 }
 
+/** The longest IPv6 address, without brackets. */
+const MAX_IPV6 = 45;
+
 /** Whether text[from, to) is an IPv6 address (RFC 4291 §2.2), without brackets or zone. */
 export function isIpv6In(text: string, from: number, to: number): boolean {
-  if (to - from < 2 || to - from > 45) return false;
+  if (to - from < 2 || to - from > MAX_IPV6) return false;
   let groups = 0;
   let compressed = false;
   let at = from;
@@ -78,6 +81,14 @@ export function isHostIn(text: string, from: number, to: number): boolean {
   return text.charCodeAt(to - 1) === 0x5d && isIpv6In(text, from + 1, to - 1);
 }
 
+/** Behind the closing bracket of the IPv6 address that opens at `from`; -1 when there is none. */
+export function ipv6ReferenceEnd(text: string, from: number, to: number): number {
+  // Looked for close by only: a list of thousands that are never closed would be searched to its end for each.
+  const closeBy = Math.min(to, from + MAX_IPV6 + 2);
+  const close = find(text, from, closeBy, 0x5d);
+  return close < closeBy && isIpv6In(text, from + 1, close) ? close + 1 : -1;
+}
+
 /** The end of `;a;b=c` in [from, to): where something else begins; -1 when a name is empty. */
 function paramsEnd(text: string, from: number, to: number): number {
   let at = from;
@@ -105,8 +116,8 @@ function scanSip(text: string, from: number, to: number, out: Int32Array, at: nu
   const hostAt = scanUserinfo(text, from, to, out, at);
   let hostEnd: number;
   if (isAt(text, hostAt, to, 0x5b)) {
-    hostEnd = find(text, hostAt, to, 0x5d) + 1;
-    if (hostEnd > to || !isIpv6In(text, hostAt + 1, hostEnd - 1)) return false;
+    hostEnd = ipv6ReferenceEnd(text, hostAt, to);
+    if (hostEnd < 0) return false;
   } else {
     hostEnd = skip(text, hostAt, to, HOST);
     if (hostEnd === hostAt) return false;

@@ -1,0 +1,77 @@
+import { hasHostlessContact } from '../../plugin/link/hostless-contact';
+import { parseMessage } from '../../plugin/message/parse';
+import { scanMessage } from '../../plugin/message/scan/message';
+import type { SipMessage } from '../../plugin/message/sip-message';
+import { learn } from '../../plugin/nat/learn';
+import { LegIds } from '../../plugin/relay/leg-ids';
+import { normaliseUser } from '../../plugin/routing/number';
+import { growth } from '../fixtures/growth';
+
+const message = (startLine: string, more: string): string =>
+  [
+    startLine,
+    'Via: SIP/2.0/UDP 192.0.2.33;branch=z9hG4bK-1',
+    'From: <sip:1001@example.com>;tag=f1',
+    'To: <sip:1001@example.com>',
+    'Call-ID: c1',
+    'CSeq: 1 REGISTER',
+    more,
+    'Content-Length: 0\r\n\r\n',
+  ].join('\r\n');
+const parsed = (text: string): SipMessage => {
+  const result = parseMessage(text);
+  if (!result.ok) throw new Error(result.reason);
+  return result.message;
+};
+const list = (count: number, item: (index: number) => string): string =>
+  Array.from({ length: count }, (_, index) => item(index)).join(',');
+
+/** One packet of 64 KB must not stop the program, whatever stands in it. */
+describe('ten times as much of it costs about ten times as much', () => {
+  const LINEAR = 35;
+
+  it.each<[string, number, (items: number) => () => void]>([
+    ['a user that is nearly a global number', 3000, (n) => () => normaliseUser(`+${'1'.repeat(n)}x`, false)],
+    ['a user that is nearly a number', 3000, (n) => () => normaliseUser(`*${'1'.repeat(n)}x`, true)],
+    [
+      'a user with parameters that is nearly a number',
+      3000,
+      (n) => () => normaliseUser(`${'1'.repeat(n)}x;a`, false),
+    ],
+    [
+      'a Contact of opening brackets',
+      3000,
+      (n) => {
+        const invite = parsed(message('INVITE sip:1002@example.com SIP/2.0', `Contact: ${'<'.repeat(n)}`));
+        return () => hasHostlessContact(invite);
+      },
+    ],
+    [
+      'Vias with an IPv6 address that never ends',
+      100,
+      (n) => {
+        const text = message('OPTIONS sip:example.com SIP/2.0', `Via: ${list(n, () => 'SIP/2.0/UDP [')}`);
+        const table = new Int32Array(65_536);
+        return () => scanMessage(text, table);
+      },
+    ],
+    [
+      'the Contacts of a REGISTER, which the registrar writes otherwise',
+      100,
+      (n) => {
+        const contacts = (net: string): string =>
+          `Contact: ${list(n, (i) => `<sip:${i}@${net}>;expires=60;+sip.instance="<${i}>"`)}`;
+        const register = parsed(message('REGISTER sip:example.com SIP/2.0', contacts('192.0.2.33')));
+        const answer = parsed(message('SIP/2.0 200 OK', contacts('198.51.100.7')));
+        return () => learn(register, answer);
+      },
+    ],
+    [
+      'dialogs of a dialog-info that never end',
+      500,
+      (n) => () => new LegIds().mapDialogInfo('<dialog '.repeat(n)),
+    ],
+  ])('%s', (_, items, prepare) => {
+    expect(growth(prepare, items)).toBeLessThan(LINEAR);
+  });
+});
