@@ -39,11 +39,16 @@ export interface FlowEntry {
   slot: number;
 }
 
+/** Up to so many lines of a flow are kept in an array of just their number. */
+const FEW_LINES = 8;
+
 interface Line {
   readonly aor: string;
   device: string;
   contact: string;
   entry: FlowEntry;
+  /** Its index in `entry.lines`: a gateway may have thousands of lines on one flow, each of which comes and goes. */
+  place: number;
   /** On the table's clock, in seconds. */
   expiresAt: number;
 }
@@ -184,9 +189,8 @@ export class BindingTable {
 
   /** Drops all bindings of a flow whose connection has closed; returns how many. */
   dropFlow(flow: Flow): number {
-    const entry = this.#flows.get(keyOf(flow));
-    const lines = entry?.lines ?? [];
-    for (const line of [...lines]) this.#change(this.#recordOf(line, 0));
+    const lines = [...(this.#flows.get(keyOf(flow))?.lines ?? [])];
+    for (const line of lines) this.#change(this.#recordOf(line, 0));
     return lines.length;
   }
 
@@ -207,8 +211,11 @@ export class BindingTable {
     entry.misses = 0;
     entry.ping = record.ping;
     const { aor, device, contact } = record;
-    const line = { aor, device, contact, entry, expiresAt: this.#seconds() + record.expiresIn };
-    entry.lines = [...entry.lines, line];
+    const expiresAt = this.#seconds() + record.expiresIn;
+    const line = { aor, device, contact, entry, place: entry.lines.length, expiresAt };
+    // push leaves room for 16 more, which the many flows with one line have no use for.
+    if (entry.lines.length < FEW_LINES) entry.lines = [...entry.lines, line];
+    else entry.lines.push(line);
     const lines = this.#of(aor);
     this.#lines.set(aor, lines.length === 0 ? line : [...lines, line]);
     this.#size++;
@@ -225,7 +232,11 @@ export class BindingTable {
 
   #drop(line: Line): void {
     const { entry, aor } = line;
-    entry.lines = entry.lines.filter((each) => each !== line);
+    const last = entry.lines.pop();
+    if (last !== undefined && last !== line) {
+      entry.lines[line.place] = last;
+      last.place = line.place;
+    }
     if (entry.lines.length === 0) {
       this.#flows.delete(entry.key);
       this.#observer?.removed(entry);

@@ -1,6 +1,6 @@
 import { parseMessage } from '../../plugin/message/parse';
 import type { SipMessage } from '../../plugin/message/sip-message';
-import { BindingTable, type BindingRecord } from '../../plugin/nat/bindings';
+import { BindingTable, type BindingRecord, type FlowEntry } from '../../plugin/nat/bindings';
 import type { Flow } from '../../plugin/nat/flow';
 import { learn } from '../../plugin/nat/learn';
 
@@ -96,6 +96,13 @@ describe('BindingTable', () => {
     all: false,
     contacts: [{ uri: `sip:${device}@192.0.2.33`, device, expires }],
   });
+  /** The flows a table has, or comes to have. */
+  const entriesOf = (t: BindingTable, fill: () => void = () => undefined): FlowEntry[] => {
+    const entries: FlowEntry[] = [];
+    t.observe({ added: (entry) => entries.push(entry), removed: () => undefined });
+    fill();
+    return entries;
+  };
   beforeEach(() => {
     now = 0;
   });
@@ -125,6 +132,41 @@ describe('BindingTable', () => {
     expect([t.size, t.flowCount]).toEqual([1, 1]);
     t.take(learnt('a', 0, '1002@example.com'), flowFrom(1), true);
     expect([t.size, t.flowCount]).toEqual([0, 0]);
+  });
+
+  it('keeps the lines of a gateway apart, whichever of them goes first', () => {
+    const t = table();
+    const account = (n: number): string => `${1000 + n}@example.com`;
+    for (let n = 0; n < 40; n++) t.take(learnt('gw', 60 + n, account(n)), flowFrom(1), true);
+    for (const n of [39, 0, 17, 1, 38]) t.take(learnt('gw', 0, account(n)), flowFrom(1), true);
+    now += 80_500;
+    const [entry] = entriesOf(t);
+    if (entry === undefined) throw new Error('there is no flow');
+    expect(t.sweep(entry)).toBe(true);
+    const left = Array.from({ length: 40 }, (_, n) => n).filter((n) => n > 20 && n !== 38 && n !== 39);
+    expect(t.list(100).map(({ aor }) => aor)).toEqual(left.map(account));
+    expect(entry.lines.map(({ aor }) => aor).sort()).toEqual(left.map(account));
+    for (const n of left) t.take(learnt('gw', 0, account(n)), flowFrom(1), true);
+    expect([t.size, t.flowCount]).toEqual([0, 0]);
+  });
+
+  it('takes and forgets the lines of one flow at a cost that does not grow with their number', () => {
+    const cost = (lines: number): number => {
+      const t = table(lines);
+      const [entry] = entriesOf(t, () => {
+        for (let n = 0; n < lines; n++) t.take(learnt('gw', 60, `${n}@example.com`), flowFrom(1), true);
+      });
+      if (entry === undefined) throw new Error('there is no flow');
+      now += 61_000;
+      const before = performance.now();
+      expect(t.sweep(entry)).toBe(false);
+      const took = performance.now() - before;
+      expect(t.size).toBe(0);
+      return took / lines;
+    };
+    cost(2000);
+    // With a list that is copied for each line, ten times the lines cost ten times as much each.
+    expect(cost(40_000)).toBeLessThan(8 * Math.max(cost(4000), 0.0005));
   });
 
   it('names the account of a flow that has exactly one, while its registration lasts', () => {
