@@ -46,8 +46,8 @@ const SWEEP_INTERVAL_MS = 5000;
 const REFUSED_INTERVAL_MS = 60_000;
 /** Within this a CANCEL is told in the usual way, or what it was for has ended. */
 const CANCEL_GRACE_MS = 200;
-/** So long after the command a request is proxied for sure, and the server deals with its CANCEL. */
-const PROXY_SETTLED_MS = 250;
+/** So long after the command a request is proxied for sure, on a busy machine as well, and the server deals with its CANCEL. */
+const PROXY_SETTLED_MS = 2000;
 
 /** The link of one drachtio-srf agent, over whatever connection it has at the moment. */
 export class DrachtioLink implements DialogLink {

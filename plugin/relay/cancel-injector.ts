@@ -11,8 +11,8 @@ const LONGEST_PAUSE_MS = 4000;
 /** 64 × T1: what has not ended by then ends by itself. */
 const GIVE_UP_MS = 32_000;
 
-/** Time after which the server has done a command it had read, so that a CANCEL finds the proxied call. */
-const SETTLED_MS = 100;
+/** Time after which the server has done a command, on a busy machine as well, so that a CANCEL finds the proxied call. */
+const SETTLED_MS = 1000;
 
 /** A CANCEL that is being repeated. */
 interface Repetition {
