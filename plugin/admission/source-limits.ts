@@ -1,4 +1,5 @@
 import type { SourceLimitsConfig } from '../config/types';
+import { forgetOldest } from '../routing/forget-oldest';
 import type { MonotonicClock } from '../telemetry/clock';
 
 interface Source {
@@ -90,14 +91,7 @@ export class SourceLimits {
       this.#sources.delete(address);
     }
     this.#sources.set(address, source);
-    if (this.#sources.size > this.#limits.max_sources) this.#forgetOldest();
+    forgetOldest(this.#sources, this.#limits.max_sources);
     return source;
-  }
-
-  #forgetOldest(): void {
-    for (const oldest of this.#sources.keys()) {
-      this.#sources.delete(oldest);
-      return;
-    }
   }
 }

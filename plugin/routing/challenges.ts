@@ -1,4 +1,5 @@
 import type { MonotonicClock } from '../telemetry/clock';
+import { forgetOldest } from './forget-oldest';
 import type { NodeName } from './plan';
 
 /**
@@ -14,6 +15,8 @@ export interface Challenges {
 
 /** Nonces longer than this are not remembered: affinity alone must do. */
 const MAX_NONCE = 1024;
+/** How often those that are over are looked for. */
+const CLEAR_MS = 500;
 
 /** Keeps challenges in this process for about a minute, at most so many, the oldest dropped first. */
 export class ChallengeMemory implements Challenges {
@@ -21,6 +24,7 @@ export class ChallengeMemory implements Challenges {
   readonly #now: MonotonicClock;
   readonly #lifeMs: number;
   readonly #max: number;
+  #clearAt = 0;
 
   constructor(now: MonotonicClock, options: { readonly lifeMs?: number; readonly max?: number } = {}) {
     this.#now = now;
@@ -37,9 +41,15 @@ export class ChallengeMemory implements Challenges {
     const now = this.#now();
     this.#nodes.delete(nonce);
     this.#nodes.set(nonce, { node, until: now + this.#lifeMs, answered: false });
-    // The map is in order of time, so what is due stands in front.
+    forgetOldest(this.#nodes, this.#max);
+    if (now >= this.#clearAt) this.#clearDue(now);
+  }
+
+  /** The map is in order of time, so what is due stands in front; now and then, for the way there leads past what was deleted. */
+  #clearDue(now: number): void {
+    this.#clearAt = now + CLEAR_MS;
     for (const [oldest, { until }] of this.#nodes) {
-      if (until > now && this.#nodes.size <= this.#max) break;
+      if (until > now) break;
       this.#nodes.delete(oldest);
     }
   }

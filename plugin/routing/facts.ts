@@ -26,6 +26,9 @@ export type FactsResult =
   | { readonly ok: true; readonly facts: RequestFacts }
   | { readonly ok: false; readonly status: number; readonly reason: string };
 
+/** One for each realm on the way (RFC 3261 §22.3): few. The registry is asked for each name, and one request could carry thousands. */
+const MAX_CREDENTIALS = 8;
+
 const SCHEMES = new Set(['sip', 'sips', 'tel', 'urn']);
 
 /**
@@ -51,9 +54,9 @@ export function readFacts(arrival: Arrival): FactsResult {
       from: uriOf(message.from),
       to: uriOf(to),
       inDialog: to !== undefined && param(to.params, 'tag') !== undefined,
-      credentials: [...message.getAll('authorization'), ...message.getAll('proxy-authorization')].map(
-        readDigest,
-      ),
+      credentials: [...message.getAll('authorization'), ...message.getAll('proxy-authorization')]
+        .slice(0, MAX_CREDENTIALS)
+        .map(readDigest),
       preferredIdentity: uriOf(first(message.list('p-preferred-identity'))),
       contact: contactOf(message),
       routes: message.list('route').map(routeOf),

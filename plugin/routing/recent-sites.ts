@@ -1,4 +1,5 @@
 import type { MonotonicClock } from '../telemetry/clock';
+import { forgetOldest } from './forget-oldest';
 
 /**
  * Where each account was served lately, so that a site that drains can keep what it has and take nothing new.
@@ -28,11 +29,7 @@ export class RecentSites {
     const key = `${system}/${account}`;
     this.#seen.delete(key);
     this.#seen.set(key, { site, at: this.#now() });
-    if (this.#seen.size <= this.#max) return;
-    for (const oldest of this.#seen.keys()) {
-      this.#seen.delete(oldest);
-      return;
-    }
+    forgetOldest(this.#seen, this.#max);
   }
 
   siteOf(system: string, account: string): string | undefined {

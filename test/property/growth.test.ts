@@ -5,6 +5,7 @@ import type { SipMessage } from '../../plugin/message/sip-message';
 import { learn } from '../../plugin/nat/learn';
 import { LegIds } from '../../plugin/relay/leg-ids';
 import { normaliseUser } from '../../plugin/routing/number';
+import { RecentSites } from '../../plugin/routing/recent-sites';
 import { growth } from '../fixtures/growth';
 
 const message = (startLine: string, more: string): string =>
@@ -70,6 +71,17 @@ describe('ten times as much of it costs about ten times as much', () => {
       'dialogs of a dialog-info that never end',
       500,
       (n) => () => new LegIds().mapDialogInfo('<dialog '.repeat(n)),
+    ],
+    [
+      'accounts beyond those that are remembered',
+      2000,
+      (n) => {
+        const sites = new RecentSites(() => 0, { max: n });
+        const accounts = Array.from({ length: 5 * n }, (__, i) => `account ${i}`);
+        return () => {
+          for (const account of accounts) sites.saw('s', account, 'main');
+        };
+      },
     ],
   ])('%s', (_, items, prepare) => {
     expect(growth(prepare, items)).toBeLessThan(LINEAR);

@@ -2,6 +2,7 @@ import { decide, route } from '../../plugin/routing/decide';
 import { enquire } from '../../plugin/routing/enquire';
 import type { KeyAnswer } from '../../plugin/routing/deciding';
 import { readFacts } from '../../plugin/routing/facts';
+import { callerKeys } from '../../plugin/routing/keys';
 import type { Step } from '../../plugin/routing/decision';
 import {
   ABLE,
@@ -228,6 +229,12 @@ describe('which relay, on drachtio-server', () => {
       { relay: 'proxy', onPath: false },
     );
   });
+});
+
+it('asks the registry for a few names of one request only, however many credentials it carries', () => {
+  const headers = Array.from({ length: 1500 }, (_, i) => `Authorization: Digest username="user-${i}"`);
+  const keys = callerKeys(factsOf({ headers })).all();
+  expect(keys.map(({ part }) => part).filter((part) => part === 'the digest user name')).toHaveLength(8);
 });
 
 describe('readFacts', () => {
