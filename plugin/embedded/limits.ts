@@ -23,6 +23,10 @@ export interface Limits {
    * from one site or office, and no single sender can fill the table.
    */
   readonly transactionsPerSource: number;
+  /** Bytes of the requests that server transactions were opened for, all together; beyond: 503. A request may have 64 KB. */
+  readonly transactionBytes: number;
+  /** The same of one address. */
+  readonly transactionBytesPerSource: number;
   /** Dialogs held at one time for applications; beyond: 503. */
   readonly dialogs: number;
   /** Bytes of one frame of the control protocol. */
@@ -42,6 +46,8 @@ export const DEFAULT_LIMITS: Limits = Object.freeze({
   writeBytes: 1024 * 1024,
   transactions: 250_000,
   transactionsPerSource: 100_000,
+  transactionBytes: 512 * 1024 * 1024,
+  transactionBytesPerSource: 256 * 1024 * 1024,
   dialogs: 50_000,
   frameBytes: 1024 * 1024,
   applications: 64,

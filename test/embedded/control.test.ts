@@ -210,4 +210,27 @@ describe('requests without an application for them', () => {
     await other.close();
     await lab.close();
   });
+
+  it.each(['transactionBytes', 'transactionBytesPerSource'] as const)(
+    'so do requests that are too large together (%s), until those before are forgotten',
+    async (limit) => {
+      const clock = new FakeClock();
+      const answer = (_req: AppRequest, res: AppResponse): void => res.send(200);
+      const lab = await openLab((srf) => srf.message(answer), { clock, limits: { [limit]: 25_000 } });
+      const { phone, us } = lab;
+      const send = (): void =>
+        phone.send(
+          requestOf('MESSAGE', 'sip:example.com', phone.host, { lines: [`X: ${'x'.repeat(10_000)}`] }),
+          us,
+        );
+      for (let i = 0; i < 3; i += 1) send();
+      await until(() => phone.received.length === 3);
+      expect(phone.received.map(({ status }) => status).sort()).toEqual([200, 200, 503]);
+      clock.advance(32_000);
+      send();
+      await until(() => phone.received.length === 4);
+      expect(phone.received[3]?.status).toBe(200);
+      await lab.close();
+    },
+  );
 });

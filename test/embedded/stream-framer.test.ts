@@ -36,6 +36,13 @@ describe('the framing of a stream', () => {
     expect(seen).toEqual(['ping', `message ${message('').length}`]);
   });
 
+  it('tells once of the pings that come in one piece, and again of those in the next', () => {
+    const { seen, framer } = collect();
+    framer.push(Buffer.from(`${'\r\n\r\n'.repeat(16_384)}${message('')}\r\n\r\n`));
+    framer.push(Buffer.from('\r\n\r\n'));
+    expect(seen).toEqual(['ping', `message ${message('').length}`, 'ping']);
+  });
+
   it.each([
     ['l: 2147483648', 'Content-Length over the limit'],
     ['l: -1', 'Content-Length is not a number'],

@@ -78,11 +78,6 @@ export class ApplicationRequests {
     return pending?.application === application && !pending.search ? pending : undefined;
   }
 
-  /** All undecided requests of an application. */
-  *of(application: Application): Iterable<PendingRequest> {
-    for (const pending of this.#pending.values()) if (pending.application === application) yield pending;
-  }
-
   /** An answer of the application was sent. */
   answered(pending: PendingRequest, status: number): void {
     pending.trying?.cancel();

@@ -39,7 +39,8 @@ const isTerminating = (request: Inbound['message']): boolean =>
 export class ServerDialogs {
   readonly #environment: ServerDialogsEnvironment;
   readonly #successes: SuccessRepeater<Dialog>;
-  readonly #provisionals: SuccessRepeater<PendingRequest>;
+  /** By the id of their dialog. */
+  readonly #provisionals: SuccessRepeater<string>;
 
   constructor(environment: ServerDialogsEnvironment) {
     this.#environment = environment;
@@ -73,7 +74,7 @@ export class ServerDialogs {
     const { status } = answer;
     if (method !== 'INVITE' && method !== 'SUBSCRIBE') return;
     const isFirst = tagOf(request.message, 'to') === undefined;
-    if (status >= 200) this.#provisionals.stop(pending);
+    if (status >= 200 && pending.reliableSequence > 0) this.#provisionals.stop(dialogIdOf(request.message));
     const dialog = isFirst
       ? this.#openedBy(pending, request, answer)
       : this.#environment.table.of(request.message);
@@ -85,7 +86,7 @@ export class ServerDialogs {
     if (isFirst && status >= 300) this.#environment.table.remove(dialog);
     if (isFirst && status < 200) {
       pending.undoEarly = () => {
-        this.#provisionals.stop(pending);
+        if (pending.reliableSequence > 0) this.#provisionals.stop(dialog.id);
         this.#environment.table.remove(dialog);
       };
     } else pending.undoEarly = undefined;
@@ -112,7 +113,7 @@ export class ServerDialogs {
       refuse(inbound, 503);
       return true;
     }
-    if (message.method === 'PRACK') this.#acknowledgeProvisional(dialog);
+    if (message.method === 'PRACK') this.#provisionals.stop(dialog.id);
     if (message.method === 'INVITE') transaction.respond(100, answerText(message, { status: 100 }));
     if (isTerminating(message) && (message.method === 'BYE' || dialog.isSubscription)) this.#end(dialog);
     requests.offer(transaction, inbound, dialog.application, dialog.id);
@@ -178,7 +179,7 @@ export class ServerDialogs {
   #repeatProvisional(pending: PendingRequest, request: Inbound): void {
     const { transaction } = pending;
     this.#provisionals.start(
-      pending,
+      dialogIdOf(request.message),
       false,
       () => transaction.repeated(),
       () => {
@@ -188,14 +189,6 @@ export class ServerDialogs {
         this.#environment.requests.settled(pending);
       },
     );
-  }
-
-  /** The provisional answer of this dialog was acknowledged; its INVITE is still open. */
-  #acknowledgeProvisional(dialog: Dialog): void {
-    for (const pending of this.#environment.requests.of(dialog.application)) {
-      const { request } = pending.transaction;
-      if (request && dialogIdOf(request.message) === dialog.id) this.#provisionals.stop(pending);
-    }
   }
 
   #end(dialog: Dialog): void {

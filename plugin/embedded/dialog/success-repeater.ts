@@ -7,7 +7,7 @@ interface Repetition {
 }
 
 /** Repeats the 2xx of an application to an INVITE until its ACK comes (RFC 3261 §13.3.1.4). */
-export class SuccessRepeater<Key extends object> {
+export class SuccessRepeater<Key> {
   readonly #clock: Clock;
   readonly #running = new Map<Key, Repetition>();
 

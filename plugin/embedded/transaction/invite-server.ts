@@ -16,6 +16,7 @@ export class InviteServer implements ServerTransaction {
   readonly id: string;
   readonly answerFlow: Flow;
   readonly source: string;
+  readonly size: number;
   readonly toTag: string;
   user: ServerUser = {};
   readonly #key: string;
@@ -32,6 +33,7 @@ export class InviteServer implements ServerTransaction {
     this.id = start.id;
     this.answerFlow = start.answerFlow;
     this.source = start.request.flow.address;
+    this.size = start.request.size;
     this.toTag = start.toTag;
     this.#key = start.key;
     this.#request = start.request;

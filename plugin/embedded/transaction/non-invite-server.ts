@@ -17,6 +17,7 @@ export class NonInviteServer implements ServerTransaction {
   readonly method: string;
   readonly answerFlow: Flow;
   readonly source: string;
+  readonly size: number;
   readonly toTag: string;
   user: ServerUser = {};
   readonly #key: string;
@@ -33,6 +34,7 @@ export class NonInviteServer implements ServerTransaction {
     this.method = start.request.message.method;
     this.answerFlow = start.answerFlow;
     this.source = start.request.flow.address;
+    this.size = start.request.size;
     this.toTag = start.toTag;
     this.#key = start.key;
     this.#request = start.request;

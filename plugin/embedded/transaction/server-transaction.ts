@@ -23,6 +23,8 @@ export interface ServerTransaction {
   readonly answerFlow: Flow;
   /** The address the request came from. */
   readonly source: string;
+  /** Bytes of the request. */
+  readonly size: number;
   /** The tag of our To in all answers that we make ourselves. */
   readonly toTag: string;
   /** The status of the latest answer sent; 0 when there is none. */

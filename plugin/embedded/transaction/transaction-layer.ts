@@ -43,6 +43,7 @@ export class TransactionLayer {
   readonly #clients = new Map<string, ClientTransaction>();
   readonly #streamClients = new StreamClients();
   readonly #sources = new SourceCount();
+  readonly #bytes = new SourceCount();
   readonly #limits: Limits;
   readonly #sink: TransactionSink;
   readonly #serverEnvironment: ServerEnvironment;
@@ -67,8 +68,10 @@ export class TransactionLayer {
     };
     this.#serverEnvironment = {
       ...shared,
-      ended: ({ source }, key) => {
-        if (this.#servers.delete(key)) this.#sources.remove(source);
+      ended: ({ source, size }, key) => {
+        if (!this.#servers.delete(key)) return;
+        this.#sources.remove(source);
+        this.#bytes.remove(source, size);
       },
     };
     this.#clientEnvironment = {
@@ -118,7 +121,7 @@ export class TransactionLayer {
     const key = serverKey(inbound.message);
     if (key === undefined || this.#full()) return undefined;
     const source = inbound.flow.address;
-    if (this.#sources.of(source) >= this.#limits.transactionsPerSource) return undefined;
+    if (this.#isFullFor(source, inbound.size)) return undefined;
     const start = {
       id: randomUUID(),
       key,
@@ -132,6 +135,7 @@ export class TransactionLayer {
         : new NonInviteServer(start, this.#serverEnvironment);
     this.#servers.set(key, transaction);
     this.#sources.add(source);
+    this.#bytes.add(source, inbound.size);
     return transaction;
   }
 
@@ -179,6 +183,15 @@ export class TransactionLayer {
 
   #full(): boolean {
     return this.#servers.size + this.#clients.size >= this.#limits.transactions;
+  }
+
+  #isFullFor(source: string, size: number): boolean {
+    const { transactionsPerSource, transactionBytes, transactionBytesPerSource } = this.#limits;
+    return (
+      this.#sources.of(source) >= transactionsPerSource ||
+      this.#bytes.total + size > transactionBytes ||
+      this.#bytes.of(source) + size > transactionBytesPerSource
+    );
   }
 
   #cancel(inbound: Inbound): void {

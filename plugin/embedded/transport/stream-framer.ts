@@ -2,7 +2,7 @@
 export interface FramerSink {
   /** One whole message, latin1 text. */
   message(text: string): void;
-  /** A keep-alive ping, CRLF CRLF between messages (RFC 5626 §3.5.1). */
+  /** A keep-alive ping, CRLF CRLF between messages (RFC 5626 §3.5.1); told once of all that come in one piece. */
   ping(): void;
   /** The stream can't be followed any more; `head` is what there was of the message's head. */
   broken(reason: string, head: string): void;
@@ -37,6 +37,7 @@ export class StreamFramer {
   #searched = 0;
   #need = 0;
   #broken = false;
+  #pinged = false;
 
   constructor(limit: number, sink: FramerSink) {
     this.#limit = limit;
@@ -51,6 +52,7 @@ export class StreamFramer {
 
   push(chunk: Buffer): void {
     if (this.#broken) return;
+    this.#pinged = false;
     this.#pending = this.#pending.length === 0 ? chunk : Buffer.concat([this.#pending, chunk]);
     while (!this.#isBroken() && this.#take());
     // A slice of a big read must not keep the whole of it alive.
@@ -102,9 +104,16 @@ export class StreamFramer {
     if (third === undefined || (third === CR && fourth === undefined)) return false;
     if (third === CR && fourth === LF) {
       this.#skip(4);
-      this.#sink.ping();
+      this.#ping();
     } else this.#skip(2);
     return true;
+  }
+
+  /** 64 KB can hold 16,000, each of whose answers would be a system call; the sender only wants to know that we are here. */
+  #ping(): void {
+    if (this.#pinged) return;
+    this.#pinged = true;
+    this.#sink.ping();
   }
 
   #takeHead(): boolean {
