@@ -4,7 +4,7 @@ import { parseMessage } from '../message/parse';
 import type { MonotonicClock } from '../telemetry/clock';
 import type { Logger } from '../telemetry/logger';
 import { readCapabilities } from './capabilities';
-import { CancelCapture, type CapturedCancel } from './capture';
+import { SipCapture, type Captured } from './capture';
 import { ClientOpening } from './client-opening';
 import { CommandChannel } from './command-channel';
 import {
@@ -46,7 +46,7 @@ const SWEEP_INTERVAL_MS = 5000;
 const REFUSED_INTERVAL_MS = 60_000;
 /** Within this a CANCEL is told in the usual way, or what it was for has ended. */
 const CANCEL_GRACE_MS = 200;
-/** So long after the command a request is proxied for sure, on a busy machine as well, and the server deals with its CANCEL. */
+/** So long after the command a request is proxied for sure, even if no copy told it, and the server deals with its CANCEL. */
 const PROXY_SETTLED_MS = 2000;
 
 /** The link of one drachtio-srf agent, over whatever connection it has at the moment. */
@@ -65,7 +65,7 @@ export class DrachtioLink implements DialogLink {
   readonly requests: ServerRequests;
   private readonly sweepTimer: NodeJS.Timeout;
   private refusedAt = -Infinity;
-  private captured: CancelCapture | undefined;
+  private captured: SipCapture | undefined;
   private readonly graces = new Set<NodeJS.Timeout>();
 
   constructor(
@@ -207,7 +207,7 @@ export class DrachtioLink implements DialogLink {
    */
   capture(port: number): void {
     this.captured?.close();
-    this.captured = new CancelCapture(port, (cancel) => this.onCaptured(cancel), this.log);
+    this.captured = new SipCapture(port, (message) => this.onCaptured(message), this.log);
   }
 
   onRequest(handler: (request: InboundRequest) => void | Promise<void>): void {
@@ -394,9 +394,16 @@ export class DrachtioLink implements DialogLink {
     this.tellCancelled(request);
   }
 
-  private onCaptured({ callId, branch }: CapturedCancel): void {
+  private onCaptured(message: Captured): void {
+    const { branch } = message;
     const request = this.inbound.invite(branch);
-    if (request === undefined || request.cancelled || request.message.callId !== callId) return;
+    if (request === undefined) return;
+    if (message.kind === 'relayed') {
+      request.relayed = true;
+      return;
+    }
+    const { callId } = message;
+    if (request.relayed || request.cancelled || request.message.callId !== callId) return;
     if (request.proxied && this.now() - request.proxiedAt > PROXY_SETTLED_MS) return;
     const timer = setTimeout(() => {
       this.graces.delete(timer);

@@ -14,6 +14,7 @@ export class Inbound implements InboundRequest {
   proxied = false;
   /** When that was, on the link's clock. */
   proxiedAt = 0;
+  relayed = false;
   pass?: () => void;
   /** The library's objects for the same request, where they exist. */
   library?: { readonly req: LibraryRequest; readonly res: LibraryResponse };

@@ -82,6 +82,8 @@ export interface InboundRequest {
   readonly cancelled: boolean;
   /** True once a final answer was given or the request was handed to `proxy`. */
   readonly settled: boolean;
+  /** True once the server was seen to send a proxied INVITE on, so that it deals with its CANCEL; not every link sees it. */
+  readonly relayed?: boolean;
   /** Calls back once when the caller cancels (at once if it already has). */
   onCancel(listener: () => void): void;
   /**

@@ -11,15 +11,13 @@ const LONGEST_PAUSE_MS = 4000;
 /** 64 × T1: what has not ended by then ends by itself. */
 const GIVE_UP_MS = 32_000;
 
-/** Time after which the server has done a command, on a busy machine as well, so that a CANCEL finds the proxied call. */
+/** Time after which the server has done a command for sure, where it is not seen, so that a CANCEL finds the proxied call. */
 const SETTLED_MS = 1000;
 
 /** A CANCEL that is being repeated. */
 interface Repetition {
-  readonly text: string;
-  /** Monotonic milliseconds from which on the server has done the command. */
-  readonly settledAt: number;
-  readonly done: () => boolean;
+  /** Had the server done the command when the last CANCEL was sent? */
+  settled: boolean;
   confirmed: boolean;
 }
 
@@ -50,7 +48,7 @@ export class CancelInjector {
     const { address, port } = request.receivedOn;
     if (text === undefined || branch === undefined || address === '') return;
     this.log.info({ callId: request.message.callId }, 'repeating a CANCEL to the SIP server');
-    const repetition: Repetition = { text, settledAt: since + SETTLED_MS, done, confirmed: false };
+    const repetition: Repetition = { settled: false, confirmed: false };
     this.repetitions.set(branch, repetition);
     let pause = FIRST_PAUSE_MS;
     let waited = 0;
@@ -59,6 +57,7 @@ export class CancelInjector {
         if (this.repetitions.get(branch) === repetition) this.repetitions.delete(branch);
         return;
       }
+      repetition.settled = request.relayed === true || this.now() > since + SETTLED_MS;
       this.send(text, address, port);
       const timer = setTimeout(() => {
         this.timers.delete(timer);
@@ -83,7 +82,7 @@ export class CancelInjector {
   private answered(text: string): void {
     const branch = /^SIP\/2\.0 200 /.test(text) ? /;branch=([^;,\s]+)/i.exec(text)?.[1] : undefined;
     const repetition = branch === undefined ? undefined : this.repetitions.get(branch);
-    if (repetition !== undefined && this.now() > repetition.settledAt) repetition.confirmed = true;
+    if (repetition?.settled === true) repetition.confirmed = true;
   }
 
   private send(text: string, address: string, port: number): void {

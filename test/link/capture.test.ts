@@ -1,5 +1,5 @@
 import { createSocket } from 'node:dgram';
-import { CancelCapture, capturedCancel, type CapturedCancel } from '../../plugin/link/capture';
+import { captured, SipCapture, type Captured } from '../../plugin/link/capture';
 import { silentLogger } from '../../plugin/telemetry/logger';
 import { freePort } from '../fixtures/sip-endpoint';
 
@@ -36,17 +36,29 @@ const CANCEL = [
 
 describe('copies of SIP messages', () => {
   it('tell of a CANCEL: Call-ID, and the branch of its top Via', () => {
-    expect(capturedCancel(hep(CANCEL))).toEqual({ callId: 'c1@example.net', branch: 'z9hG4bK-1' });
-    expect(capturedCancel(hep(CANCEL, [[17, Buffer.from('an id')]]))).toBeDefined();
-    expect(capturedCancel(hep(CANCEL.replace('Via:', 'v :').replace('Call-ID', 'i')))).toEqual({
+    expect(captured(hep(CANCEL))).toEqual({ kind: 'cancel', callId: 'c1@example.net', branch: 'z9hG4bK-1' });
+    expect(captured(hep(CANCEL, [[17, Buffer.from('an id')]]))).toBeDefined();
+    expect(captured(hep(CANCEL.replace('Via:', 'v :').replace('Call-ID', 'i')))).toEqual({
+      kind: 'cancel',
       callId: 'c1@example.net',
       branch: 'z9hG4bK-1',
     });
   });
 
+  it('tell of an INVITE that was sent on: the branch of its second Via', () => {
+    const sent = CANCEL.replaceAll('CANCEL', 'INVITE');
+    const relayed = { kind: 'relayed', branch: 'z9hG4bK-0' };
+    expect(captured(hep(sent))).toEqual(relayed);
+    expect(captured(hep(sent.replace('\r\nv: ', ', ')))).toEqual(relayed);
+    // As it came from the caller; and what stands in a body is no header.
+    const first = sent.replace(/\r\nv:[^\r]*/, '');
+    expect(captured(hep(first))).toBeUndefined();
+    expect(captured(hep(`${first}v=0\r\nv: x;branch=z9hG4bK-0\r\n`))).toBeUndefined();
+  });
+
   it('of other messages, and what is no such packet, say nothing', () => {
     for (const packet of [
-      hep(CANCEL.replace('CANCEL sip', 'INVITE sip')),
+      hep(CANCEL.replace('CANCEL sip', 'BYE sip')),
       hep('SIP/2.0 200 OK\r\nCSeq: 1 CANCEL\r\n\r\n'),
       hep('CANCEL '),
       Buffer.from(CANCEL),
@@ -55,14 +67,14 @@ describe('copies of SIP messages', () => {
       hep(CANCEL).subarray(0, 60),
       Buffer.concat([Buffer.from('HEP3\0\0', 'latin1'), Buffer.alloc(40)]),
     ])
-      expect(capturedCancel(packet)).toBeUndefined();
+      expect(captured(packet)).toBeUndefined();
   });
 
   it('are heard on a loopback port', async () => {
     const port = await freePort();
-    let capture: CancelCapture | undefined;
-    const heard = new Promise<CapturedCancel>((resolve) => {
-      capture = new CancelCapture(port, resolve, silentLogger);
+    let capture: SipCapture | undefined;
+    const heard = new Promise<Captured>((resolve) => {
+      capture = new SipCapture(port, resolve, silentLogger);
     });
     const socket = createSocket('udp4');
     const timer = setInterval(() => socket.send(hep(CANCEL), port, '127.0.0.1'), 20);
