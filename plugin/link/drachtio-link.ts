@@ -46,8 +46,6 @@ const SWEEP_INTERVAL_MS = 5000;
 const REFUSED_INTERVAL_MS = 60_000;
 /** Within this a CANCEL is told in the usual way, or what it was for has ended. */
 const CANCEL_GRACE_MS = 200;
-/** So long after the command a request is proxied for sure, even if no copy told it, and the server deals with its CANCEL. */
-const PROXY_SETTLED_MS = 2000;
 
 /** The link of one drachtio-srf agent, over whatever connection it has at the moment. */
 export class DrachtioLink implements DialogLink {
@@ -403,8 +401,7 @@ export class DrachtioLink implements DialogLink {
       return;
     }
     const { callId } = message;
-    if (request.relayed || request.cancelled || request.message.callId !== callId) return;
-    if (request.proxied && this.now() - request.proxiedAt > PROXY_SETTLED_MS) return;
+    if (request.cancelled || request.message.callId !== callId) return;
     const timer = setTimeout(() => {
       this.graces.delete(timer);
       if (request.cancelled || this.inbound.invite(branch) !== request) return;

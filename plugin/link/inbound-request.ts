@@ -12,8 +12,6 @@ export class Inbound implements InboundRequest {
   inProgress = false;
   /** Handed to `proxy`, whose outcome is still to come. */
   proxied = false;
-  /** When that was, on the link's clock. */
-  proxiedAt = 0;
   relayed = false;
   pass?: () => void;
   /** The library's objects for the same request, where they exist. */

@@ -93,7 +93,6 @@ export class ServerRequests {
     if (guard === undefined) return { kind: 'link_lost' };
     entry.settled = true;
     entry.proxied = true;
-    entry.proxiedAt = this.parts.now();
     this.parts.library.forget(entry, 'proxied');
     return new Promise((resolve) => {
       const commandId = guard.send(entry.socket, text);
