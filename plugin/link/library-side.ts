@@ -48,6 +48,7 @@ export class SharedLibrary implements LibrarySide {
   readonly shared = true;
   private readonly frames = new WeakMap<LibraryRequest, { frame: SipFrame; socket: Socket }>();
   private readonly foreignInvites = new Map<string, { req: LibraryRequest; at: number }>();
+  private purgeAt = FOREIGN_INVITES_BEFORE_PURGE;
   private current: { frame: SipFrame; socket: Socket } | undefined;
 
   constructor(
@@ -107,10 +108,12 @@ export class SharedLibrary implements LibrarySide {
 
   private rememberInvite(req: LibraryRequest): void {
     const at = this.now();
-    if (this.foreignInvites.size >= FOREIGN_INVITES_BEFORE_PURGE) {
+    if (this.foreignInvites.size >= this.purgeAt) {
       for (const [id, invite] of this.foreignInvites) {
         if (invite.req.res.finished || at - invite.at > FOREIGN_INVITE_MS) this.foreignInvites.delete(id);
       }
+      // All of them may still ring: not looked through again before there are twice as many.
+      this.purgeAt = Math.max(FOREIGN_INVITES_BEFORE_PURGE, 2 * this.foreignInvites.size);
     }
     this.foreignInvites.set(req.stackTxnId, { req, at });
   }

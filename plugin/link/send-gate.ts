@@ -12,6 +12,8 @@ export const MAX_COMMAND_BYTES = 12_000;
 export class SendGate {
   private blockedBy: string | undefined;
   private waiting: { readonly id: string; readonly bytes: Buffer }[] = [];
+  /** Index of the first that still waits: thousands of large frames may, and moving them up for each would cost more than sending. */
+  private first = 0;
 
   constructor(private readonly write: (bytes: Buffer) => void) {}
 
@@ -20,16 +22,29 @@ export class SendGate {
       this.waiting.push({ id, bytes });
       return;
     }
-    this.write(bytes);
-    if (bytes.length > SAFE_BYTES) this.blockedBy = id;
+    this.pass(id, bytes);
   }
 
   /** The server has replied to a command, so it has read it. */
   replied(id: string): void {
     if (this.blockedBy !== id) return;
     this.blockedBy = undefined;
-    const waiting = this.waiting;
-    this.waiting = [];
-    for (const frame of waiting) this.send(frame.id, frame.bytes);
+    for (let isLarge = false; !isLarge;) {
+      const frame = this.waiting[this.first];
+      if (frame === undefined) break;
+      this.first += 1;
+      isLarge = this.pass(frame.id, frame.bytes);
+    }
+    if (this.first * 2 < this.waiting.length) return;
+    this.waiting = this.waiting.slice(this.first);
+    this.first = 0;
+  }
+
+  /** Writes a frame; true if it is large, so that those behind it wait. */
+  private pass(id: string, bytes: Buffer): boolean {
+    this.write(bytes);
+    const isLarge = bytes.length > SAFE_BYTES;
+    if (isLarge) this.blockedBy = id;
+    return isLarge;
   }
 }

@@ -1,4 +1,7 @@
 import { hasHostlessContact } from '../../plugin/link/hostless-contact';
+import { SharedLibrary } from '../../plugin/link/library-side';
+import { SendGate } from '../../plugin/link/send-gate';
+import type { Agent, LibraryRequest, Srf } from '../../plugin/link/srf';
 import { parseMessage } from '../../plugin/message/parse';
 import { scanMessage } from '../../plugin/message/scan/message';
 import type { SipMessage } from '../../plugin/message/sip-message';
@@ -74,12 +77,45 @@ describe('ten times as much of it costs about ten times as much', () => {
     ],
     [
       'accounts beyond those that are remembered',
-      2000,
+      1000,
       (n) => {
         const sites = new RecentSites(() => 0, { max: n });
         const accounts = Array.from({ length: 5 * n }, (__, i) => `account ${i}`);
         return () => {
           for (const account of accounts) sites.saw('s', account, 'main');
+        };
+      },
+    ],
+    [
+      'commands too large for the ring of drachtio-server, one behind the other',
+      1500,
+      (n) => {
+        const bytes = Buffer.alloc(5000);
+        const gate = new SendGate(() => undefined);
+        for (let id = 0; id < n; id++) gate.send(`${id}`, bytes);
+        return () => {
+          for (let id = 0; id < n; id++) gate.replied(`${id}`);
+        };
+      },
+    ],
+    [
+      'INVITEs that ring in an application the link is shared with',
+      1500,
+      (n) => {
+        const agent = { puntUpTheMiddleware: () => undefined } as unknown as Agent;
+        new SharedLibrary(
+          {} as unknown as Srf,
+          agent,
+          () => undefined,
+          () => 0,
+        );
+        const invites = Array.from(
+          { length: n },
+          (__, i) =>
+            ({ method: 'INVITE', stackTxnId: `${i}`, res: { finished: false } }) as unknown as LibraryRequest,
+        );
+        return () => {
+          for (const invite of invites) agent.puntUpTheMiddleware(invite, invite.res);
         };
       },
     ],
