@@ -10,6 +10,11 @@ import { sipServerKind } from '../fixtures/sip-server';
 const pause = (ms: number): Promise<void> => new Promise((resolve) => setTimeout(resolve, ms));
 const LIMITS = { timeoutMs: 2000, maxAttempts: 3, totalMs: 10_000, onSilence: true };
 
+/** INVITEs that a site got, each once: on a busy machine some come again. */
+const attemptsAt = (site: FakeSite): number =>
+  new Set(site.received.flatMap(({ message }) => (message.method === 'INVITE' ? [message.via?.branch] : [])))
+    .size;
+
 describe('a request relayed by proxy', () => {
   let lab: RelayLab;
   let cancels: CancelInjector;
@@ -290,7 +295,7 @@ describe('a request relayed by proxy', () => {
       );
       for (const call of calls) expect((await call.final()).message.status).toBe(487);
       await pause(1500);
-      expect(second.cancelledCalls.length).toBe(second.count('INVITE'));
+      expect(second.cancelledCalls.length).toBe(attemptsAt(second));
     });
 
     it('at any moment of the hand-over lets no site ring', async () => {
@@ -312,7 +317,7 @@ describe('a request relayed by proxy', () => {
       await pause(1000);
       // drachtio-server forgets whose a request is when it reads `proxy`, and proxies it a moment later on another
       // thread: a CANCEL in between is answered and told to nobody. Its copy (`capture_port`) tells us, and we repeat it.
-      expect(site.cancelledCalls.length).toBe(site.count('INVITE'));
+      expect(site.cancelledCalls.length).toBe(attemptsAt(site));
     });
   });
 
