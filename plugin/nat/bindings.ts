@@ -69,8 +69,8 @@ export class BindingTable {
   readonly #maxBindings: number;
   readonly #now: MonotonicClock;
   readonly #flows = new Map<string, FlowEntry>();
-  /** Per address of record: one line, or several (no array for the many that have one). */
-  readonly #lines = new Map<string, Line | Line[]>();
+  /** Per address of record: one line, or several by device (no map for the many that have one). */
+  readonly #lines = new Map<string, Line | Map<string, Line>>();
   #size = 0;
   #refused = 0;
   #observer: FlowObserver | undefined;
@@ -111,7 +111,7 @@ export class BindingTable {
   take(learnt: Learnt, flow: Flow, ping: boolean): void {
     const { aor } = learnt;
     if (learnt.all) {
-      for (const line of this.#of(aor)) this.#change(this.#recordOf(line, 0));
+      for (const line of [...this.#of(aor)]) this.#change(this.#recordOf(line, 0));
       return;
     }
     for (const { uri, device, expires } of learnt.contacts)
@@ -141,7 +141,7 @@ export class BindingTable {
   /** All bindings, for a standby that joins. */
   *records(): Iterable<BindingRecord> {
     for (const lines of this.#lines.values())
-      for (const line of Array.isArray(lines) ? lines : [lines])
+      for (const line of linesIn(lines))
         yield this.#recordOf(line, Math.max(1, Math.round(line.expiresAt - this.#seconds())));
   }
 
@@ -150,7 +150,7 @@ export class BindingTable {
     const found: Binding[] = [];
     for (const [aor, lines] of this.#lines) {
       if (!aor.includes(text)) continue;
-      for (const line of Array.isArray(lines) ? lines : [lines]) {
+      for (const line of linesIn(lines)) {
         if (found.length >= limit) return found;
         found.push({
           aor,
@@ -216,14 +216,23 @@ export class BindingTable {
     // push leaves room for 16 more, which the many flows with one line have no use for.
     if (entry.lines.length < FEW_LINES) entry.lines = [...entry.lines, line];
     else entry.lines.push(line);
-    const lines = this.#of(aor);
-    this.#lines.set(aor, lines.length === 0 ? line : [...lines, line]);
+    const lines = this.#lines.get(aor);
+    if (lines === undefined) this.#lines.set(aor, line);
+    else if (lines instanceof Map) lines.set(device, line);
+    else
+      this.#lines.set(
+        aor,
+        new Map([
+          [lines.device, lines],
+          [device, line],
+        ]),
+      );
     this.#size++;
   }
 
   /** The same device along the same way: its place in the schedule stays. */
   #refresh(line: Line, record: BindingRecord): void {
-    line.device = record.device;
+    if (line.device !== record.device) this.#rename(line, record.device);
     line.contact = record.contact;
     line.expiresAt = this.#seconds() + record.expiresIn;
     line.entry.misses = 0;
@@ -241,11 +250,22 @@ export class BindingTable {
       this.#flows.delete(entry.key);
       this.#observer?.removed(entry);
     }
-    const rest = this.#of(aor).filter((each) => each !== line);
-    const [first] = rest;
-    if (first === undefined) this.#lines.delete(aor);
-    else this.#lines.set(aor, rest.length === 1 ? first : rest);
+    const lines = this.#lines.get(aor);
+    if (!(lines instanceof Map)) this.#lines.delete(aor);
+    else {
+      lines.delete(line.device);
+      if (lines.size === 1) for (const only of lines.values()) this.#lines.set(aor, only);
+    }
     this.#size--;
+  }
+
+  #rename(line: Line, device: string): void {
+    const lines = this.#lines.get(line.aor);
+    if (lines instanceof Map) {
+      lines.delete(line.device);
+      lines.set(device, line);
+    }
+    line.device = device;
   }
 
   /**
@@ -253,16 +273,16 @@ export class BindingTable {
    * (RFC 3261 §10.3: what a registrar matches by): a phone that restarts has a new Call-ID and the old Contact.
    */
   #bound({ aor, device, contact }: BindingRecord): Line | undefined {
-    const lines = this.#of(aor);
-    const own = lines.find((each) => each.device === device);
+    const lines = this.#lines.get(aor);
+    const own = lines instanceof Map ? lines.get(device) : lines?.device === device ? lines : undefined;
     if (own !== undefined || !isCallDevice(device)) return own;
-    return lines.find((each) => each.contact === contact && isCallDevice(each.device));
+    for (const line of this.#of(aor)) if (line.contact === contact && isCallDevice(line.device)) return line;
+    return undefined;
   }
 
-  #of(aor: string): readonly Line[] {
+  #of(aor: string): Iterable<Line> {
     const lines = this.#lines.get(aor);
-    if (lines === undefined) return [];
-    return Array.isArray(lines) ? lines : [lines];
+    return lines === undefined ? [] : linesIn(lines);
   }
 
   #recordOf({ aor, device, contact, entry }: Line, expiresIn: number): BindingRecord {
@@ -273,6 +293,9 @@ export class BindingTable {
     return this.#now() / 1000;
   }
 }
+
+const linesIn = (lines: Line | Map<string, Line>): Iterable<Line> =>
+  lines instanceof Map ? lines.values() : [lines];
 
 /** The flow an entry stands for. */
 export function flowOf(entry: FlowEntry): Flow {

@@ -5,6 +5,7 @@ import type { Agent, LibraryRequest, Srf } from '../../plugin/link/srf';
 import { parseMessage } from '../../plugin/message/parse';
 import { scanMessage } from '../../plugin/message/scan/message';
 import type { SipMessage } from '../../plugin/message/sip-message';
+import { BindingTable, type FlowEntry } from '../../plugin/nat/bindings';
 import { learn } from '../../plugin/nat/learn';
 import { LegIds } from '../../plugin/relay/leg-ids';
 import { normaliseUser } from '../../plugin/routing/number';
@@ -68,6 +69,32 @@ describe('ten times as much of it costs about ten times as much', () => {
         const register = parsed(message('REGISTER sip:example.com SIP/2.0', contacts('192.0.2.33')));
         const answer = parsed(message('SIP/2.0 200 OK', contacts('198.51.100.7')));
         return () => learn(register, answer);
+      },
+    ],
+    [
+      'devices of one address of record, until all of them have expired',
+      400,
+      (n) => {
+        let now = 0;
+        const bindings = new BindingTable({ maxBindings: 100_000, now: () => now });
+        const entries: FlowEntry[] = [];
+        bindings.observe({ added: (entry) => entries.push(entry), removed: () => undefined });
+        const flow = {
+          entry: { address: '198.51.100.10', port: 5060 },
+          transport: 'udp',
+          remote: { address: '203.0.113.7', port: 5060 },
+        } as const;
+        const contacts = Array.from({ length: n }, (__, i) => ({
+          uri: 'sip:1001@192.0.2.33',
+          device: `instance:${i}`,
+          expires: 60,
+        }));
+        return () => {
+          bindings.take({ aor: '1001@example.com', all: false, contacts }, flow, true);
+          now = 61_000;
+          for (const entry of entries) bindings.sweep(entry);
+          if (bindings.size > 0) throw new Error('some are left');
+        };
       },
     ],
     [
