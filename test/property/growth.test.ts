@@ -1,3 +1,4 @@
+import { FrameReader, FrameWriter } from '../../plugin/ha/replication/session';
 import { hasHostlessContact } from '../../plugin/link/hostless-contact';
 import { SharedLibrary } from '../../plugin/link/library-side';
 import { SendGate } from '../../plugin/link/send-gate';
@@ -94,6 +95,22 @@ describe('ten times as much of it costs about ten times as much', () => {
           now = 61_000;
           for (const entry of entries) bindings.sweep(entry);
           if (bindings.size > 0) throw new Error('some are left');
+        };
+      },
+    ],
+    [
+      'pieces of one frame of the replication channel',
+      300,
+      (n) => {
+        const key = Buffer.alloc(32);
+        const piece = 256;
+        const frame = new FrameWriter(key).frame('x'.repeat(n * piece));
+        const reader = new FrameReader(key);
+        return () => {
+          let frames = 0;
+          for (let at = 0; at < frame.length; at += piece)
+            frames += reader.push(frame.subarray(at, at + piece)).length;
+          if (frames !== 1) throw new Error('it was not read');
         };
       },
     ],

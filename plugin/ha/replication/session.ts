@@ -45,26 +45,43 @@ export class FrameWriter {
 /** Reads the frames of one direction, in whatever pieces they come. */
 export class FrameReader {
   private counter = 0;
-  private bytes: Buffer = Buffer.alloc(0);
+  /** Pieces of the unfinished frame, put together when it is whole: not once for each of them. */
+  private pieces: Buffer[] = [];
+  private size = 0;
+  private needed = 4;
 
   constructor(private readonly key: Buffer) {}
 
   /** @throws Error for a frame that is too long, forged or out of order */
   push(chunk: Buffer): readonly unknown[] {
-    this.bytes = this.bytes.length === 0 ? chunk : Buffer.concat([this.bytes, chunk]);
+    this.pieces.push(chunk);
+    this.size += chunk.length;
+    if (this.size < this.needed) return [];
+    let rest = this.pieces.length === 1 ? chunk : Buffer.concat(this.pieces);
     const values: unknown[] = [];
     for (;;) {
-      if (this.bytes.length < 4) return values;
-      const length = this.bytes.readUInt32BE(0);
-      if (length > MAX_FRAME_BYTES) throw new Error(`a frame of ${length} bytes is too long`);
-      const end = 4 + length + MAC_BYTES;
-      if (this.bytes.length < end) return values;
-      const body = this.bytes.subarray(4, 4 + length);
-      const sent = this.bytes.subarray(4 + length, end);
-      if (!timingSafeEqual(mac(this.key, this.counter++, body), sent))
-        throw new Error('a frame is not authentic');
-      values.push(JSON.parse(body.toString('utf8')));
-      this.bytes = this.bytes.subarray(end);
+      this.needed = neededBytes(rest);
+      if (rest.length < this.needed) break;
+      values.push(this.read(rest.subarray(0, this.needed)));
+      rest = rest.subarray(this.needed);
     }
+    this.pieces = rest.length === 0 ? [] : [rest];
+    this.size = rest.length;
+    return values;
   }
+
+  private read(frame: Buffer): unknown {
+    const body = frame.subarray(4, -MAC_BYTES);
+    if (!timingSafeEqual(mac(this.key, this.counter++, body), frame.subarray(-MAC_BYTES)))
+      throw new Error('a frame is not authentic');
+    return JSON.parse(body.toString('utf8'));
+  }
+}
+
+/** The bytes of the frame at the front; 4 while its length has not come. */
+function neededBytes(bytes: Buffer): number {
+  if (bytes.length < 4) return 4;
+  const length = bytes.readUInt32BE(0);
+  if (length > MAX_FRAME_BYTES) throw new Error(`a frame of ${length} bytes is too long`);
+  return 4 + length + MAC_BYTES;
 }
