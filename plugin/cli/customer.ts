@@ -1,3 +1,4 @@
+import type { Config } from '../config/types';
 import type { Customer, Registry } from '../registry/registry';
 import { EXIT, UsageError, type Command, type Io } from './command';
 import { configFile, configOption, parseOptions } from './options';
@@ -36,8 +37,19 @@ interface Move {
   readonly target: string | undefined;
 }
 
-/** One write; the systems need to be given only for a customer that is new to the registry. */
-async function move(registry: Registry, wanted: Move, io: Io, json: boolean | undefined): Promise<number> {
+/**
+ * One write; the systems need to be given only for a customer that is new to the registry. A system that is given, and the
+ * one that is to serve, must be configured: requests to another one would be answered 503.
+ */
+async function move(
+  registry: Registry,
+  systems: Config['systems'],
+  wanted: Move,
+  io: Io,
+  json: boolean | undefined,
+): Promise<number> {
+  checkSystem('--from', wanted.source, systems);
+  checkSystem('--to', wanted.target, systems);
   const known = await registry.getCustomer(wanted.id);
   const source = wanted.source ?? known?.source;
   const target = wanted.target ?? known?.target;
@@ -46,11 +58,25 @@ async function move(registry: Registry, wanted: Move, io: Io, json: boolean | un
       `the registry does not know the customer "${wanted.id}": say --from SYSTEM and --to SYSTEM`,
     );
   }
+  checkSystem(`customer "${wanted.id}"`, wanted.exported ? target : source, systems);
   const customer: Customer = { id: wanted.id, source, target, exported: wanted.exported };
+  if (known === null) io.err(newCustomer(wanted.id));
   await registry.putCustomer(customer);
   say(io, customer, json);
   return EXIT.ok;
 }
+
+function checkSystem(what: string, name: string | undefined, systems: Config['systems']): void {
+  if (name === undefined || Object.hasOwn(systems, name)) return;
+  throw new UsageError(
+    `${what}: the configuration has no system "${name}", it has ${Object.keys(systems).join(', ')}`,
+  );
+}
+
+const newCustomer = (id: string): string =>
+  `note: the registry did not know the customer "${id}": what moves are the accounts and DIDs that name it as theirs (registry put KEY --customer ${id})\n`;
+
+const ACTIONS = ['show', 'export', 'rollback'] as const;
 
 export const customerCommand: Command = {
   name: 'customer',
@@ -61,7 +87,7 @@ export const customerCommand: Command = {
 
 A customer that is being migrated exists in two systems. "export" makes all its accounts and DIDs served by the system
 it moves to, "rollback" by the one it came from: one write each, which every instance follows within 2 s. Calls in
-progress are not touched.
+progress are not touched. A system that the configuration does not have is refused.
 
 Options:
   -c, --config FILE  the configuration; default: dsbc.yaml
@@ -76,35 +102,29 @@ Examples:
 Exit codes: 1 if the customer is not known.`,
 
   run(argv, io) {
-    const [action, ...rest] = argv;
+    const [word, ...rest] = argv;
+    const action = ACTIONS.find((each) => each === word);
+    if (action === undefined)
+      throw new UsageError(
+        word === undefined || word.startsWith('-')
+          ? `say what to do: ${ACTIONS.join(', ')}`
+          : `there is no "customer ${word}"`,
+      );
     const { values, positionals } = parseOptions(
       rest,
       { ...configOption, from: { type: 'string' }, to: { type: 'string' }, json: { type: 'boolean' } },
-      action === 'show' ? 0 : 1,
-      1,
+      [action === 'show' ? '[ID]' : 'ID'],
     );
     const [id] = positionals;
-    return withRegistry(configFile(values), (registry) => {
-      switch (action) {
-        case 'show':
-          return show(registry, id, io, values.json);
-        case 'export':
-        case 'rollback': {
-          const wanted = {
-            id: id ?? '',
-            exported: action === 'export',
-            source: values.from,
-            target: values.to,
-          };
-          return move(registry, wanted, io, values.json);
-        }
-        default:
-          throw new UsageError(
-            action === undefined
-              ? 'say what to do: show, export, rollback'
-              : `there is no "customer ${action}"`,
-          );
-      }
+    return withRegistry(configFile(values), (registry, _config, systems) => {
+      if (action === 'show') return show(registry, id, io, values.json);
+      const wanted = {
+        id: id ?? '',
+        exported: action === 'export',
+        source: values.from,
+        target: values.to,
+      };
+      return move(registry, systems, wanted, io, values.json);
     });
   },
 };

@@ -19,9 +19,14 @@ export function failureOf(error: unknown, command: string): { readonly exit: num
     const text = [`dsbc: ${first} (${error.code})`, ...rest].join('\n') + causeOf(error) + hintFor(error);
     return { exit: EXIT_BY_CODE[error.code] ?? EXIT.failed, text };
   }
+  if (isOfTheSystem(error)) return { exit: EXIT.failed, text: `dsbc: ${error.message}` };
   const text = types.isNativeError(error) ? (error.stack ?? error.message) : String(error);
   return { exit: EXIT.failed, text: `dsbc: ${text}` };
 }
+
+/** A file or disk that can't be used: the message names it and the reason, and the stack would say no more. */
+const isOfTheSystem = (error: unknown): error is NodeJS.ErrnoException =>
+  types.isNativeError(error) && 'syscall' in error && 'path' in error;
 
 /** What to do about it, where the command line can. */
 function hintFor({ code, cause }: DsbcError): string {

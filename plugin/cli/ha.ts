@@ -19,7 +19,7 @@ Example:
   dsbc ha maintenance on`,
 
   run(argv, io) {
-    const { values, positionals } = parseOptions(argv, adminOptions, 2, 2);
+    const { values, positionals } = parseOptions(argv, adminOptions, ['maintenance', 'on|off']);
     const [what, order] = positionals;
     if (what !== 'maintenance') throw new UsageError(`"${what ?? ''}" is not "maintenance"`);
     if (order !== 'on' && order !== 'off') throw new UsageError(`"${order ?? ''}" is none of on, off`);

@@ -1,3 +1,4 @@
+import { nearest } from '../config/nearest';
 import { EXIT, UsageError, type Command } from './command';
 
 /** What `dsbc`, `dsbc help` and `dsbc --help` show. */
@@ -26,6 +27,15 @@ Exit codes:
 `;
 }
 
+/** Says that there is no such command, and which may have been meant. */
+export function noCommand(word: string, commands: readonly Command[]): string {
+  const near = nearest(
+    word,
+    commands.map(({ name }) => name),
+  );
+  return `there is no command "${word}"${near === undefined ? '' : `: did you mean ${near}?`}`;
+}
+
 /** `dsbc help [COMMAND]`. */
 export function helpCommand(commands: () => readonly Command[]): Command {
   return {
@@ -42,7 +52,7 @@ Lists the commands, or explains one: what it does, its options, and examples.`,
         return Promise.resolve(EXIT.ok);
       }
       const command = commands().find((each) => each.name === name);
-      if (command === undefined) throw new UsageError(`there is no command "${name}"`);
+      if (command === undefined) throw new UsageError(noCommand(name, commands()));
       io.out(`${command.usage}\n`);
       return Promise.resolve(EXIT.ok);
     },

@@ -2,7 +2,7 @@
 import { EXIT, type Command, type Io } from './command';
 import { COMMANDS } from './commands';
 import { failureOf } from './failure';
-import { overview } from './help';
+import { noCommand, overview } from './help';
 
 /** Runs `dsbc` with these words (without `node` and the script); resolves with the exit code, never rejects. */
 export async function main(argv: readonly string[], io: Io, commands = COMMANDS): Promise<number> {
@@ -14,7 +14,7 @@ export async function main(argv: readonly string[], io: Io, commands = COMMANDS)
   const name = ALIASES[word] ?? word;
   const command = commands.find((each) => each.name === name);
   if (command === undefined) {
-    io.err(`dsbc: there is no command "${word}"\nTry: dsbc help\n`);
+    io.err(`dsbc: ${noCommand(word, commands)}\nTry: dsbc help\n`);
     return EXIT.usage;
   }
   if (wantsHelp(rest)) {
@@ -29,6 +29,7 @@ const ALIASES: Readonly<Record<string, string>> = {
   '-h': 'help',
   '--version': 'version',
   '-V': 'version',
+  '-v': 'version',
 };
 
 /** `--help` anywhere before `--`. */

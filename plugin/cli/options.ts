@@ -9,20 +9,20 @@ type Parsed<T extends Options> = ReturnType<
 
 /**
  * Reads a command's options (node:util parseArgs).
- * @param least how many words without `--` there must be
- * @param most how many there may be
+ * @param words what the words without `--` are, as the usage line writes them: `KEY`, or `[KEY]` where it may be left out
  * @throws UsageError for an option that is unknown or lacks its value, and for too few or too many words
  */
 export function parseOptions<T extends Options>(
   argv: readonly string[],
   options: T,
-  least = 0,
-  most = least,
+  words: readonly string[] = [],
 ): Parsed<T> {
   const parsed = parse(argv, options);
   const { positionals } = parsed;
-  if (positionals.length > most) throw new UsageError(`unexpected "${positionals[most] ?? ''}"`);
-  if (positionals.length < least) throw new UsageError('something is missing');
+  const unexpected = positionals[words.length];
+  if (unexpected !== undefined) throw new UsageError(`unexpected "${unexpected}"`);
+  const missing = words.slice(positionals.length).filter((word) => !word.startsWith('['));
+  if (missing.length > 0) throw new UsageError(`missing: ${missing.join(' ')}`);
   return parsed;
 }
 

@@ -3,6 +3,7 @@ import { createReadStream, createWriteStream } from 'node:fs';
 import type { WriteStream } from 'node:fs';
 import { rm, stat } from 'node:fs/promises';
 import { resolve } from 'node:path';
+import { types } from 'node:util';
 import { createInterface } from 'node:readline/promises';
 import type { Config, RegistryConfig } from '../config/types';
 import type { Registry } from '../registry/registry';
@@ -26,6 +27,8 @@ export type WithRegistry = <T>(
 
 /** How often the position of an import is written to disk, in ms. */
 const CHECKPOINT_MS = 1000;
+/** How many rejected lines are told on the screen, with their reasons; the report has them all. */
+const FEW = 3;
 /** How long a write is repeated while the registry is away, in ms; then the import ends and may be started again. */
 const PATIENCE_MS = 60_000;
 
@@ -58,7 +61,7 @@ export async function importRegistry(
       report: { type: 'string' },
       json: { type: 'boolean' },
     },
-    1,
+    ['FILE'],
   );
   const file = resolve(positionals[0] ?? '');
   const size = await sizeOf(file);
@@ -80,11 +83,15 @@ export async function importRegistry(
 
 async function sizeOf(file: string): Promise<number> {
   try {
-    return (await stat(file)).size;
-  } catch {
-    throw new UsageError(`the file ${file} cannot be read`);
+    const found = await stat(file);
+    if (!found.isDirectory()) return found.size;
+  } catch (error) {
+    throw new UsageError(`the file ${file} cannot be read: ${messageOf(error)}`);
   }
+  throw new UsageError(`${file} is a folder, not a file`);
 }
+
+const messageOf = (error: unknown): string => (types.isNativeError(error) ? error.message : String(error));
 
 interface ImportSettings {
   readonly file: string;
@@ -105,6 +112,7 @@ class FileImport {
   readonly #target: string;
   readonly #unknown: UnknownNames;
   readonly #io: Io;
+  readonly #firstRejected: string[] = [];
   #saved = 0;
   #saving: Promise<void> = Promise.resolve();
 
@@ -139,7 +147,10 @@ class FileImport {
         ...(resume === undefined ? {} : { resume }),
         ...(seen === undefined ? {} : { replace: { seen, confirm: (count) => this.#confirm(count, bar) } }),
         onRow: (line, row) => this.#unknown.see(line, row),
-        onRejected: (line, reason, text) => rejections.add(line, reason, text),
+        onRejected: (line, reason, text) => {
+          if (this.#firstRejected.length < FEW) this.#firstRejected.push(`line ${line}: ${reason}`);
+          rejections.add(line, reason, text);
+        },
         onProgress: (position) => {
           last = position;
           bar.show(position);
@@ -235,11 +246,23 @@ class FileImport {
         );
       if (deleted > 0) this.#io.out(`${deleted} entries ${dryRun ? 'would be ' : ''}deleted\n`);
       if (notReplaced !== undefined) this.#io.out(`nothing was deleted: ${notReplaced}\n`);
+      for (const line of this.#firstRejected) this.#io.out(`  ${line}\n`);
       if (rejected > 0) this.#io.out(`rejected lines are in ${report}\n`);
       if (interrupted) this.#io.out('interrupted: start it again to go on\n');
     }
     return rejected > 0 || interrupted ? EXIT.failed : EXIT.ok;
   }
+}
+
+/** A file to write to, made or emptied. */
+async function writable(file: string): Promise<WriteStream> {
+  const stream = createWriteStream(file);
+  try {
+    await once(stream, 'open');
+  } catch (error) {
+    throw new UsageError(`the file ${file} cannot be written: ${messageOf(error)}`);
+  }
+  return stream;
 }
 
 async function closed(stream: WriteStream): Promise<void> {
@@ -257,12 +280,13 @@ export async function exportRegistry(
   io: Io,
   withRegistry: WithRegistry,
 ): Promise<number> {
-  const { values, positionals } = parseOptions(argv, { ...configOption, format: { type: 'string' } }, 1);
+  const { values, positionals } = parseOptions(argv, { ...configOption, format: { type: 'string' } }, [
+    'FILE',
+  ]);
   const [file = ''] = positionals;
   const format = formatOf(values.format, file);
   return withRegistry(configFile(values), async (registry) => {
-    const stream = file === '-' ? undefined : createWriteStream(file);
-    if (stream !== undefined) await once(stream, 'open');
+    const stream = file === '-' ? undefined : await writable(file);
     const write = async (text: string): Promise<void> => {
       if (stream === undefined) io.out(text);
       else if (!stream.write(text)) await once(stream, 'drain');

@@ -52,7 +52,7 @@ const get: Action = async (argv, io) => {
   const { values, positionals } = parseOptions(
     argv,
     { ...configOption, ...kindOption, json: { type: 'boolean' } },
-    1,
+    ['KEY'],
   );
   const [value = ''] = positionals;
   const kind = kindOf(values.kind);
@@ -100,7 +100,7 @@ const put: Action = async (argv, io) => {
       customer: { type: 'string' },
       blocked: { type: 'boolean' },
     },
-    1,
+    ['KEY'],
   );
   const { system, account, site, customer, blocked } = values;
   const kind = kindOf(values.kind);
@@ -126,7 +126,7 @@ const put: Action = async (argv, io) => {
 };
 
 const remove: Action = async (argv, io) => {
-  const { values, positionals } = parseOptions(argv, { ...configOption, ...kindOption }, 1);
+  const { values, positionals } = parseOptions(argv, { ...configOption, ...kindOption }, ['KEY']);
   const kind = kindOf(values.kind);
   if (kind === undefined) throw new UsageError('--kind is needed');
   const [value = ''] = positionals;

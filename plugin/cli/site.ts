@@ -38,8 +38,7 @@ Examples:
         why: { type: 'string', default: '' },
         force: { type: 'boolean' },
       },
-      1,
-      2,
+      ['maintenance|drain|active|list', '[SYSTEM/SITE]'],
     );
     const [action = '', place] = positionals;
     if (action === 'list') {
@@ -107,7 +106,7 @@ Options:
 ${ADMIN_OPTIONS}`,
 
   run(argv, io) {
-    const { values, positionals } = parseOptions(argv, adminOptions, 0, 1);
+    const { values, positionals } = parseOptions(argv, adminOptions, ['[INSTANCE]']);
     const [to] = positionals;
     return carryOut(io, async () => {
       const client = await clientFor(values, io);

@@ -1,7 +1,7 @@
 import type { FlowsView, GroupView, SiteView, StatusView } from '../admin/views';
 import type { AdminClient } from './admin-client';
 import { Refused } from './admin-client';
-import { EXIT, type Command } from './command';
+import { EXIT, UsageError, type Command } from './command';
 import { ADMIN_OPTIONS, adminOptions, carryOut, clientFor, columns } from './operator';
 import { parseOptions } from './options';
 
@@ -17,7 +17,7 @@ Options:
 ${ADMIN_OPTIONS}
       --json         print one JSON object
 
-Exit codes: 0 ready, 1 not ready, 5 it can't be reached.`,
+Exit codes: 0 ready, or a standby that could take over now; 1 not ready, 5 it can't be reached.`,
 
   async run(argv, io) {
     const { values } = parseOptions(argv, { ...adminOptions, json: { type: 'boolean' } });
@@ -29,9 +29,12 @@ Exit codes: 0 ready, 1 not ready, 5 it can't be reached.`,
     ]);
     if (values.json === true) io.out(`${JSON.stringify({ status, sites, group })}\n`);
     else io.out(`${statusText(status, sites, group)}\n`);
-    return status.ready ? EXIT.ok : EXIT.failed;
+    return status.ready || canTakeOver(status, group) ? EXIT.ok : EXIT.failed;
   },
 };
+
+/** As many as the admin API gives at once. */
+const MAX_FLOWS = 10_000;
 
 export const flowsCommand: Command = {
   name: 'flows',
@@ -44,7 +47,7 @@ left, and whether it is pinged.
 Options:
 ${ADMIN_OPTIONS}
       --search TEXT  only addresses of record that contain this
-      --limit N      at most so many; default 100
+      --limit N      at most so many, up to 10000; default 100
       --json         print one JSON object
 
 Example:
@@ -57,6 +60,8 @@ Example:
       limit: { type: 'string', default: '100' },
       json: { type: 'boolean' },
     });
+    if (!/^\d{1,5}$/.test(values.limit) || Number(values.limit) > MAX_FLOWS)
+      throw new UsageError(`--limit is a number from 0 to ${MAX_FLOWS}, not "${values.limit}"`);
     return carryOut(io, async () => {
       const query = new URLSearchParams({ search: values.search, limit: values.limit });
       const flows = await (await clientFor(values, io)).get<FlowsView>(`/v1/flows?${query.toString()}`);
@@ -92,6 +97,10 @@ export async function groupOf(client: AdminClient): Promise<GroupView | null> {
   }
 }
 
+/** A standby of the group does not serve and is not meant to; the state says that its links and its SIP server are well. */
+const canTakeOver = (status: StatusView, group: GroupView | null): boolean =>
+  status.state === 'running' && group?.state === 'STANDBY' && group.sip_healthy;
+
 const nativeText = ({ running, mode, reason }: NonNullable<StatusView['native']>): string =>
   `${running === 'native' ? 'native addon' : 'TypeScript, without the native addon'} (native: ${mode}): ${reason}`;
 
@@ -100,7 +109,11 @@ function statusText(status: StatusView, sites: readonly SiteView[], group: Group
   const sum = (counts: Readonly<Record<string, number>>): string =>
     String(Object.values(counts).reduce((total, count) => total + count, 0));
   const head = `${status.instance} (version ${status.version}, up ${status.uptime_s} s): ${
-    status.ready ? 'ready' : `not ready: ${status.reasons.join('; ')}`
+    status.ready
+      ? 'ready'
+      : canTakeOver(status, group)
+        ? 'standby, ready to take over'
+        : `not ready: ${status.reasons.join('; ')}`
   }`;
   const servers = columns(
     status.sip_servers.map(({ name, server, address, port, state }) => [

@@ -1,5 +1,6 @@
 import type { z } from 'zod';
 import { isSecret, knownKeys, schemasAt } from './json-schema';
+import { nearest } from './nearest';
 
 type Path = readonly PropertyKey[];
 type Issue = z.core.$ZodIssue;
@@ -79,7 +80,7 @@ function unknownKey(path: Path, key: string): string {
   const known = all.filter((name) => name !== key);
   if (known.length < all.length)
     return `one of the keys ${known.join(', ')} ("${key}" goes with another kind of this entry)`;
-  const near = known.find((name) => distance(name, key) <= 2);
+  const near = nearest(key, known);
   const hint = near === undefined ? '' : ` (did you mean "${near}"?)`;
   return `one of the keys ${known.join(', ')}${hint}`;
 }
@@ -161,18 +162,4 @@ function show(value: unknown): string {
   if (typeof value === 'object') return 'a map';
   const text = JSON.stringify(value);
   return text.length > 80 ? `${text.slice(0, 77)}…` : text;
-}
-
-/** Levenshtein distance, for "did you mean". */
-function distance(a: string, b: string): number {
-  let row = Array.from({ length: b.length + 1 }, (_, index) => index);
-  for (let i = 1; i <= a.length; i++) {
-    const next = [i];
-    for (let j = 1; j <= b.length; j++) {
-      const change = (row[j - 1] ?? 0) + (a[i - 1] === b[j - 1] ? 0 : 1);
-      next.push(Math.min(change, (row[j] ?? 0) + 1, (next[j - 1] ?? 0) + 1));
-    }
-    row = next;
-  }
-  return row[b.length] ?? 0;
 }

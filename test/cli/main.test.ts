@@ -49,8 +49,16 @@ describe('dsbc', () => {
     });
   });
 
-  it('prints its version', async () => {
-    const { code, out } = await dsbc(['--version']);
+  it('says which command may have been meant', async () => {
+    expect((await dsbc(['stat'])).err).toBe(
+      'dsbc: there is no command "stat": did you mean status?\nTry: dsbc help\n',
+    );
+    expect((await dsbc(['help', 'chek'])).err).toContain('did you mean check?');
+    for (const word of ['dance', 'x', '-x']) expect((await dsbc([word])).err).not.toContain('did you mean');
+  });
+
+  it.each([['version'], ['--version'], ['-V'], ['-v']])('prints its version for %s', async (word) => {
+    const { code, out } = await dsbc([word]);
     expect([code, /^drachtio-dsbc \d+\.\d+\.\d+ on Node \d+/.test(out)]).toEqual([0, true]);
   });
 

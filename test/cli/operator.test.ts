@@ -67,6 +67,24 @@ ${more}`,
     });
   });
 
+  it('status exits 0 on a standby that could take over, and 1 on one that could not', async () => {
+    operation.ready = false;
+    let group: typeof groupView = { ...groupView, state: 'STANDBY', holds_vips: false };
+    operation.group = {
+      group: () => Promise.resolve(group),
+      handOver: () => Promise.resolve(),
+      maintain: () => Promise.resolve(),
+    };
+    expect(await dsbc('status')).toMatchObject({
+      code: 0,
+      out: expect.stringContaining(': standby, ready to take over\n'),
+    });
+    for (const state of ['FAULT', 'MAINT', 'INIT']) {
+      group = { ...group, state };
+      expect(await dsbc('status')).toMatchObject({ code: 1, out: expect.stringContaining('not ready: ') });
+    }
+  });
+
   it('status shows the group and its alarms', async () => {
     operation.group = {
       group: () => Promise.resolve({ ...groupView, alarms: [{ name: 'conflict', about: 'dsbc-2' }] }),
@@ -104,7 +122,13 @@ ${more}`,
     [['site', 'sleep', 'source/main'], '"sleep" is none of'],
     [['site', 'active'], 'say which site'],
     [['site', 'active', 'main'], 'say which site'],
-    [['site'], 'something is missing'],
+    [['site'], 'missing: maintenance|drain|active|list'],
+    [['update'], 'missing: plan|next|status'],
+    [['ha'], 'missing: maintenance on|off'],
+    [['ha', 'maintenance'], 'missing: on|off'],
+    [['flows', '--limit', 'x'], '--limit is a number from 0 to 10000, not "x"'],
+    [['flows', '--limit', '-1'], '--limit'],
+    [['flows', '--limit', '10001'], '--limit'],
   ])('says what is wrong with %j', async (argv, text) => {
     expect(await dsbc(...argv)).toMatchObject({ code: 2, err: expect.stringContaining(text) });
   });

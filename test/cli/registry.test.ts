@@ -77,10 +77,75 @@ describe('dsbc registry', () => {
     [['registry', 'frob'], 'no "registry frob"'],
     [['registry', 'put', '1'], '--kind and --system'],
     [['registry', 'get', '1', '--kind', 'phone'], 'account, did'],
-    [['registry', 'import', '/no/such/file'], 'cannot be read'],
+    [['registry', 'get'], 'missing: KEY'],
+    [['registry', 'import'], 'missing: FILE'],
+    [['registry', 'import', '/no/such/file'], 'cannot be read: ENOENT'],
+    [['registry', 'import', '/'], '/ is a folder, not a file'],
+    [['registry', 'export', '/no/such/file.csv'], 'cannot be written: ENOENT'],
+    [['customer'], 'say what to do: show, export, rollback'],
+    [['customer', 'move', 'acme'], 'no "customer move"'],
+    [['customer', 'export'], 'missing: ID'],
     [['customer', 'export', 'new'], '--from SYSTEM'],
   ])('says what is wrong with %j', async (argv, text) => {
     expect(await dsbc(...argv)).toMatchObject({ code: 2, err: expect.stringContaining(text) });
+  });
+
+  it('moves no customer to or from a system that is not configured', async () => {
+    for (const systems of [
+      ['--from', 'source', '--to', 'taget'],
+      ['--from', 'sorce', '--to', 'target'],
+    ])
+      expect(await dsbc('customer', 'export', 'acme', ...systems)).toMatchObject({
+        code: 2,
+        err: expect.stringMatching(
+          /the configuration has no system "(taget|sorce)", it has source, target\n/,
+        ),
+      });
+    expect((await dsbc('customer', 'show')).out).toBe('');
+    writeFileSync(
+      join(dir, 'in.csv'),
+      'kind,value,system,source,target,exported\ncustomer,acme,,source,gone,\ncustomer,back,,source,gone,true\n',
+    );
+    await dsbc('registry', 'import', join(dir, 'in.csv'));
+    expect(await dsbc('customer', 'export', 'acme')).toMatchObject({
+      code: 2,
+      err: expect.stringContaining('customer "acme": the configuration has no system "gone"'),
+    });
+    // Back from a system that is gone is the way out.
+    expect((await dsbc('customer', 'rollback', 'back')).code).toBe(0);
+  });
+
+  it('says that a customer is new to the registry', async () => {
+    const move = ['customer', 'export', 'nobody', '--from', 'source', '--to', 'target'];
+    expect(await dsbc(...move)).toMatchObject({
+      code: 0,
+      err: expect.stringMatching(/^note: the registry did not know the customer "nobody"/),
+    });
+    expect(await dsbc(...move)).toMatchObject({ code: 0, err: '' });
+  });
+
+  it.each([
+    ['', 'line 1: the file has no header: kind,value,system,'],
+    [
+      'kind;value;system\naccount;1;source\n',
+      `line 1: the header's columns must be separated by commas, not by ";"`,
+    ],
+    ['account,1,source\n', 'line 1: the header names an unknown column "1"; known: kind,'],
+    ['kind,value\naccount,1\n', 'line 1: the header lacks the column "system"; known: kind,'],
+    ['kind,value,system\nacount,1,source\n', 'line 2: kind must be one of account, did, customer'],
+  ])('says at once why it rejects %j', async (text, reason) => {
+    const file = join(dir, 'in.csv');
+    writeFileSync(file, text);
+    const { code, out } = await dsbc('registry', 'import', file);
+    expect([code, out]).toEqual([1, expect.stringContaining(`\n  ${reason}`)]);
+    expect(readFileSync(`${file}.rejected`, 'utf8')).toContain(reason);
+  });
+
+  it('shows the first of many rejected lines only', async () => {
+    const file = join(dir, 'in.csv');
+    writeFileSync(file, `kind,value,system\n${'did,1\n'.repeat(9)}`);
+    const { out } = await dsbc('registry', 'import', file);
+    expect(out.match(/^ {2}line \d: 2 fields instead of 3$/gm)).toHaveLength(3);
   });
 
   it('exports what it imported, reports what it could not, and replaces only after a yes', async () => {
@@ -90,7 +155,7 @@ describe('dsbc registry', () => {
       code: 1,
       out: expect.stringContaining('4 lines read, 2 rows imported, 1 rejected'),
     });
-    expect(readFileSync(`${file}.rejected`, 'utf8')).toMatch(/^line 3: entry: kind must be/);
+    expect(readFileSync(`${file}.rejected`, 'utf8')).toMatch(/^line 3: kind must be/);
     const exported = await dsbc('registry', 'export', '-', '--format', 'jsonl');
     expect(exported.out.trim().split('\n')).toHaveLength(2);
     writeFileSync(file, 'kind,value,system\naccount,9,source\n');

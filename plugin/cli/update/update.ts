@@ -57,7 +57,7 @@ Exit codes: 0 done, 1 refused, 5 the running instance can't be reached.`,
 
 /** The command with other patience, for tests. */
 export async function runUpdate(argv: readonly string[], io: Io, patience: Patience): Promise<number> {
-  const { values, positionals } = parseOptions(argv, options, 1);
+  const { values, positionals } = parseOptions(argv, options, ['plan|next|status']);
   switch (positionals[0]) {
     case 'plan':
       return plan(values, io);

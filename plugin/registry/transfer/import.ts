@@ -1,7 +1,7 @@
 import type { RegistryStore } from '../registry';
 import { readLines } from './lines';
 import type { LinesStart } from './lines';
-import { readCsvHeader, readCsvRow, readJsonRow } from './row';
+import { csvHeader, readCsvHeader, readCsvRow, readJsonRow } from './row';
 import type { Row, TransferFormat } from './row';
 import { ImportWriter } from './import-writer';
 import { deleteUnseen } from './replace';
@@ -101,7 +101,10 @@ export async function importEntries(options: ImportOptions): Promise<ImportResul
     }
   }
   const position = await writer.finish();
-  const { lines, written, rejected } = position;
+  const { lines, written } = position;
+  const headerless = format === 'csv' && !stopped && position.rejected === 0 && position.header === undefined;
+  if (headerless) options.onRejected?.(lines + 1, `the file has no header: ${csvHeader()}`, '');
+  const rejected = position.rejected + (headerless ? 1 : 0);
   const result = { lines, written, rejected, interrupted: stopped, position, deleted: 0 };
   if (options.replace === undefined) return result;
   if (stopped) return { ...result, notReplaced: 'interrupted' };

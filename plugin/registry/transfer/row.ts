@@ -1,6 +1,7 @@
 import { types } from 'node:util';
 import { DsbcError } from '../../errors';
 import { checkCustomer, checkEntry, plainEntry } from '../entry';
+import { KEY_KINDS } from '../registry';
 import type { Customer, RegistryEntry } from '../registry';
 import { csvField, splitCsvLine } from './csv';
 
@@ -36,6 +37,11 @@ const isColumn = (name: string): name is Column => (CSV_COLUMNS as readonly stri
 /** The header of a CSV file: columns in any order; `kind`, `value` and `system` must be among them. */
 export function readCsvHeader(line: string): { columns: readonly Column[] } | { reason: string } {
   const names = splitCsvLine(line)?.map((name) => name.trim().toLowerCase()) ?? [];
+  const separator = names.length === 1 ? /[;\t]/.exec(line)?.[0] : undefined;
+  if (separator !== undefined)
+    return {
+      reason: `the header's columns must be separated by commas, not by ${JSON.stringify(separator)}`,
+    };
   const columns = names.filter(isColumn);
   const unknown = names.find((name) => !isColumn(name));
   if (unknown !== undefined) {
@@ -44,7 +50,8 @@ export function readCsvHeader(line: string): { columns: readonly Column[] } | { 
     };
   }
   const missing = (['kind', 'value', 'system'] as const).find((name) => !columns.includes(name));
-  if (missing !== undefined) return { reason: `the header lacks the column "${missing}"` };
+  if (missing !== undefined)
+    return { reason: `the header lacks the column "${missing}"; known: ${CSV_COLUMNS.join(', ')}` };
   if (new Set(columns).size < columns.length) return { reason: 'the header names a column twice' };
   return { columns };
 }
@@ -90,9 +97,15 @@ export function readJsonRow(line: string): ReadRow {
   return rowOf(value);
 }
 
+/** What a row may be of: a key, or a customer. */
+const ROW_KINDS = [...KEY_KINDS, 'customer'] as const;
+
+const isRowKind = (kind: unknown): boolean => ROW_KINDS.some((each) => each === kind);
+
 /** The checks of the store say what is wrong with a field, whatever type it has. */
 function rowOf(fields: Fields): ReadRow {
   try {
+    if (!isRowKind(fields.kind)) return { reason: `kind must be one of ${ROW_KINDS.join(', ')}` };
     if (fields.kind === 'customer') {
       const { value: id, source, target, exported = false } = fields;
       const customer = { id, source, target, exported } as Customer;

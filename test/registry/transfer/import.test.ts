@@ -84,7 +84,7 @@ describe('an import', () => {
     expect([written, rejected]).toEqual([2, 8]);
     expect(rejections.map(([line]) => line)).toEqual([3, 4, 5, 6, 7, 8, 9, 10]);
     expect(rejections.map(([, reason]) => reason)).toEqual([
-      'entry: kind must be one of account, did',
+      'kind must be one of account, did, customer',
       expect.stringContaining('value must be'),
       expect.stringContaining('system must be'),
       'blocked must be true or false, not "maybe"',
