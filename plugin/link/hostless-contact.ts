@@ -1,3 +1,4 @@
+import { bracketed } from '../message/name-addr';
 import type { SipMessage } from '../message/sip-message';
 
 /**
@@ -9,9 +10,7 @@ export function hasHostlessContact(message: SipMessage): boolean {
 }
 
 function contactHasHost(text: string): boolean {
-  const open = text.indexOf('<');
-  const close = open < 0 ? -1 : text.indexOf('>', open);
-  const uri = (close < 0 ? (text.split(';', 1)[0] ?? '') : text.slice(open + 1, close)).trim();
+  const uri = (bracketed(text) ?? text.split(';', 1)[0] ?? '').trim();
   const match = /^([A-Za-z][A-Za-z0-9+.-]*):(.*)$/s.exec(uri);
   if (match?.[1] === undefined || match[2] === undefined) return false;
   const scheme = match[1].toLowerCase();

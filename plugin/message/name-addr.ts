@@ -32,6 +32,13 @@ export function nameAddrFrom(text: string, table: Int32Array, at: number): NameA
   return { displayName: display.startsWith('"') ? unquote(display, 0, display.length) : display, ...whole };
 }
 
+/** What stands in the first angle brackets, of a malformed element too; undefined when none are closed. Linear in its length. */
+export function bracketed(text: string): string | undefined {
+  const open = text.indexOf('<');
+  const close = open < 0 ? -1 : text.indexOf('>', open);
+  return close < 0 ? undefined : text.slice(open + 1, close);
+}
+
 const record = new Int32Array(ADDRESS.SIZE);
 
 /**

@@ -31,7 +31,9 @@ export function copyAnswer(method: string, answer: SipMessage, can: LinkCapabili
     } else if (hide && key === 'expires') {
       continue;
     } else if (mustBeJoined(key) && !can.exactHeaders) {
-      joined.set(key, [...(joined.get(key) ?? []), header.value]);
+      const values = joined.get(key);
+      if (values === undefined) joined.set(key, [header.value]);
+      else values.push(header.value);
     } else if (key === 'contact' && answer.status >= 300) {
       headers.push(...contactLines(header, can));
     } else {

@@ -1,3 +1,4 @@
+import { bracketed } from '../../message/name-addr';
 import type { SipMessage } from '../../message/sip-message';
 import { asSipUri } from '../proxy/next-hop';
 import type { SipUri } from '../../message/uri';
@@ -190,7 +191,7 @@ export class ClientDialogs {
   }
 }
 
-const routeUri = (route: string): string => /<([^>]*)>/.exec(route)?.[1] ?? route;
+const routeUri = (route: string): string => bracketed(route) ?? route;
 
 function dialogOf(id: string, opening: Opening): Dialog {
   const { sent, application, entry, contact, method } = opening;
