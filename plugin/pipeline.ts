@@ -7,8 +7,17 @@ import type { Lessons } from './dispatch/lessons';
 import { orderFor, type CarriedDecision, type OrderFacts, type OrderParts } from './dispatch/order';
 import { RegistryTrouble } from './dispatch/registry-trouble';
 import type { Relays } from './dispatch/relays';
-import { logFields, newRecord, noteDecision, type RequestRecord } from './dispatch/request-record';
-import type { HookAnswer, HookContext, HookPlan, Hooks } from './hooks';
+import { logFields } from './dispatch/request-line';
+import { newRecord, noteDecision, type RequestRecord } from './dispatch/request-record';
+import type {
+  HookAnswer,
+  HookContext,
+  HookContextOf,
+  HookName,
+  HookPlan,
+  HookResultOf,
+  Hooks,
+} from './hooks';
 import type { HeaderLine, InboundRequest, ResponseSpec } from './link/sip-link';
 import { checkRequest } from './message/validate';
 import { detectNat } from './nat/detect';
@@ -81,6 +90,8 @@ class Answered {
   constructor(
     readonly response: ResponseSpec,
     readonly decision?: Decision,
+    /** Why, where no decision says it. */
+    readonly because?: string,
   ) {}
 }
 
@@ -181,6 +192,7 @@ export class Pipeline {
     const outcome = await this.#decided(call);
     if (call.refused) return;
     if (outcome instanceof Answered) {
+      call.record.because = outcome.because ?? call.record.because;
       await this.#answer(call, outcome.response, outcome.decision);
       return;
     }
@@ -201,16 +213,19 @@ export class Pipeline {
 
     const fault = checkRequest(message, request.source.transport === 'udp' ? 'datagram' : 'stream');
     if (fault !== undefined && !isOptionsAtEnd(request, fault.status)) {
-      return message.method === 'ACK' ? 'drop' : new Answered(fault);
+      return message.method === 'ACK' ? 'drop' : new Answered(fault, undefined, 'the message is malformed');
     }
 
     if (hooks.has('onRequest')) {
-      const said = await hooks.run('onRequest', call.context);
-      if (said !== undefined) return hookAnswer(said);
+      const said = await this.#askHooks(call, 'onRequest', call.context);
+      if (said !== undefined) return hookAnswer(call, said);
     }
 
     const read = this.#facts(call);
-    if (!read.ok) return new Answered({ status: read.status, reason: read.reason });
+    if (!read.ok) {
+      const { status, reason } = read;
+      return new Answered({ status, reason }, undefined, 'the Request-URI cannot be routed');
+    }
     const enquiry = enquire(read.facts, settings.snapshot);
     if (enquiry.kind === 'decided') return this.#settled(call, enquiry.decision, read.facts);
 
@@ -222,7 +237,9 @@ export class Pipeline {
 
     const known = await this.#beforeRoute(call, question, answers);
     if (known instanceof Answered) return known;
-    const decision = decide(question, known, settings.snapshot, this.#world(call, read.facts));
+    const answeredBy = known === answers ? undefined : hookWords(call.record);
+    const world = { ...this.#world(call, read.facts), answeredBy };
+    const decision = decide(question, known, settings.snapshot, world);
     if (decision.kind === 'dispatch') this.#takeTurn(settings, decision.system);
     return this.#settled(call, decision, read.facts);
   }
@@ -232,7 +249,9 @@ export class Pipeline {
     noteDecision(call.record, decision);
     if (decision.kind === 'drop') return 'drop';
     if (decision.kind === 'outbound' && decision.maxPerSecond !== undefined) {
-      if (!this.#rules.take(decision.rule, decision.maxPerSecond)) return new Answered(TOO_MANY, decision);
+      const { rule, maxPerSecond } = decision;
+      if (!this.#rules.take(rule, maxPerSecond))
+        return new Answered(TOO_MANY, decision, `${rule} takes no more than ${maxPerSecond} a second`);
     }
     if (decision.kind !== 'answer') return this.#beforeRelay(call, decision, facts.behindNat);
     const { status, reason, headers } = decision;
@@ -263,9 +282,9 @@ export class Pipeline {
     const { hooks } = this.#parts;
     if (!hooks.has('beforeLookup')) return question;
     const keys = question.keys.all().map(({ key }) => key);
-    const said = await hooks.run('beforeLookup', { ...call.context, keys });
+    const said = await this.#askHooks(call, 'beforeLookup', { ...call.context, keys });
     if (said === undefined) return question;
-    if ('respond' in said) return hookAnswer(said);
+    if ('respond' in said) return hookAnswer(call, said);
     return { ...question, keys: KeyList.of(said.keys, 'a hook') };
   }
 
@@ -280,9 +299,9 @@ export class Pipeline {
     const found = answers[place];
     const answer = found === null || found === 'unavailable' ? undefined : found;
     const key: LookupKey | undefined = question.keys.at(Math.max(0, place))?.key;
-    const said = await hooks.run('beforeRoute', { ...call.context, key, answer });
+    const said = await this.#askHooks(call, 'beforeRoute', { ...call.context, key, answer });
     if (said === undefined) return answers;
-    return 'respond' in said ? hookAnswer(said) : [said.answer];
+    return 'respond' in said ? hookAnswer(call, said) : [said.answer];
   }
 
   async #beforeRelay(call: Call, decision: CarriedDecision, behindNat: boolean): Promise<Way> {
@@ -290,17 +309,30 @@ export class Pipeline {
     const facts: OrderFacts = { behindNat, add: [], remove: [] };
     if (!hooks.has('beforeRelay')) return { decision, facts };
     const { snapshot } = call.settings;
-    const said = await hooks.run('beforeRelay', { ...call.context, decision }, (result) =>
+    const said = await this.#askHooks(call, 'beforeRelay', { ...call.context, decision }, (result) =>
       'plan' in result ? foreignIn(result.plan ?? [], snapshot) : undefined,
     );
     if (said === undefined) return { decision, facts };
-    if ('respond' in said) return hookAnswer(said);
+    if ('respond' in said) return hookAnswer(call, said);
     const { plan, add = [], remove = [] } = said;
     const changed =
       plan !== undefined && decision.kind === 'dispatch'
         ? { ...decision, plan: plan.flatMap((node) => destinationOf(snapshot, node) ?? []) }
         : decision;
     return { decision: changed, facts: { behindNat, add, remove } };
+  }
+
+  /** Runs hooks that may change a request's way; the last that does so is in its record. */
+  #askHooks<Name extends HookName>(
+    { record }: Call,
+    name: Name,
+    context: Omit<HookContextOf<Name>, 'signal'>,
+    check?: (result: HookResultOf<Name>) => string | undefined,
+  ): Promise<HookResultOf<Name> | undefined> {
+    return this.#parts.hooks.run(name, context, check, (title) => {
+      record.hook = name;
+      record.hookName = title;
+    });
   }
 
   #world(call: Call, facts: RequestFacts): World {
@@ -528,9 +560,15 @@ function foreignIn(plan: HookPlan, snapshot: Snapshot): string | undefined {
   return `plan[${index}]: expected a node of the configuration, found ${system}/${site}/${node}`;
 }
 
-const hookAnswer = ({ respond: { status, reason, headers } }: HookAnswer): Answered =>
-  new Answered({
-    status,
-    ...(reason === undefined ? {} : { reason }),
-    ...(headers === undefined ? {} : { headers }),
-  });
+const hookWords = ({ hook = '', hookName = '' }: RequestRecord): string => `hook ${hook} '${hookName}'`;
+
+const hookAnswer = ({ record }: Call, { respond: { status, reason, headers } }: HookAnswer): Answered =>
+  new Answered(
+    {
+      status,
+      ...(reason === undefined ? {} : { reason }),
+      ...(headers === undefined ? {} : { headers }),
+    },
+    undefined,
+    `${hookWords(record)} answered it`,
+  );

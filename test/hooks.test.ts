@@ -130,6 +130,21 @@ describe('hooks', () => {
     expect(process.getActiveResourcesInfo().filter((name) => name === 'Timeout').length).toBe(before);
   });
 
+  it('are told apart in the log, with or without a name', async () => {
+    const { hooks, failures } = hooksWith('skip');
+    const fails = [() => Promise.reject(new Error('boom')), () => Promise.reject(new Error('boom'))];
+    hooks.addAll({ onRequest: fails });
+    hooks.add('onRequest', function named() {
+      throw new Error('boom');
+    });
+    hooks.add('onRequest', () => ({ respond: { status: 99 } }));
+    const said: string[] = [];
+    await hooks.run('onRequest', context(), undefined, (title) => said.push(title));
+    expect(failures.map(({ name }) => name)).toEqual(['onRequest#1', 'onRequest#2', 'named', 'onRequest#4']);
+    expect(failures[3]!.error.message).toMatch(/^hook onRequest 'onRequest#4': respond\.status/);
+    expect(said).toEqual([]);
+  });
+
   it('take new defaults at a reload', async () => {
     const { hooks } = hooksWith('skip');
     hooks.add('onRequest', () => Promise.reject(new Error('boom')));

@@ -1,5 +1,9 @@
 import { DRACHTIO_CAPABILITIES } from '../plugin/link/sip-link';
-import { answersWith, PipelineLab, labConfig } from './fixtures/pipeline';
+import { REQUEST_LINE } from '../plugin/dispatch/request-line';
+import type { HookSet } from '../plugin/hooks';
+import type { RegistryAnswer } from '../plugin/registry/registry';
+import type { NodeStates } from '../plugin/routing/states';
+import { answersWith, PipelineLab, labConfig, type PipelineLabOptions } from './fixtures/pipeline';
 import { SOURCES, requestText, type SipRequest } from './fixtures/routing';
 
 const register = (account = '1001', headers: readonly string[] = []): SipRequest => ({
@@ -343,6 +347,104 @@ describe('hooks', () => {
     expect((await lab.send(register('4999'))).answers).toEqual([
       { status: 404, reason: 'Not Found', headers: [['X-Why', 'unknown']] },
     ]);
+  });
+});
+
+describe('the line of a request', () => {
+  const unknownSystem = (): Promise<RegistryAnswer> => Promise.resolve({ kind: 'account', system: 'sorce' });
+  const refusals: [string, PipelineLabOptions, HookSet, SipRequest, object][] = [
+    [
+      'a system that is not configured',
+      { lookup: unknownSystem },
+      {},
+      register(),
+      { status: 503, because: 'the registry names system sorce, which is not configured' },
+    ],
+    [
+      'a hook that names such a system',
+      {},
+      { beforeRoute: [() => undefined, () => ({ answer: { system: 'sorce' } })] },
+      register(),
+      {
+        status: 503,
+        because: "hook beforeRoute 'beforeRoute#2' names system sorce, which is not configured",
+        hook: 'beforeRoute',
+        hookName: 'beforeRoute#2',
+      },
+    ],
+    [
+      'every site in maintenance',
+      { states: { size: 1, get: () => 'maintenance' } as unknown as NodeStates },
+      {},
+      register(),
+      { status: 503, because: 'every site of system source is in maintenance' },
+    ],
+    [
+      'an account that is blocked',
+      {},
+      {},
+      register('1009'),
+      { status: 403, because: 'the registry says that it is blocked' },
+    ],
+    [
+      'an unknown account',
+      {},
+      {},
+      register('4999'),
+      { status: 404, because: 'the registry knows none of them' },
+    ],
+    [
+      'a hook that answers',
+      {},
+      {
+        onRequest: function closed() {
+          return { respond: { status: 603 } };
+        },
+      },
+      register(),
+      { status: 603, because: "hook onRequest 'closed' answered it", hook: 'onRequest', hookName: 'closed' },
+    ],
+    [
+      'a malformed message',
+      {},
+      {},
+      { uri: 'http://x' },
+      { status: 416, reason: 'Unsupported URI Scheme', because: 'the message is malformed' },
+    ],
+  ];
+
+  it.each(refusals)('says why it was refused: %s', async (_, options, hooks, request, line) => {
+    const lab = new PipelineLab(options);
+    lab.hooks.addAll(hooks);
+    await lab.send(request);
+    const said = lab.lines.filter(({ msg }) => msg === 'request');
+    expect(said).toMatchObject([{ level: 'info', ...line }]);
+    for (const field of Object.keys(said[0]!))
+      expect(['level', 'msg', ...Object.keys(REQUEST_LINE)]).toContain(field);
+  });
+
+  it('says where a site may not call', async () => {
+    const lab = new PipelineLab();
+    await lab.send({ uri: 'sip:1@premium.example' }, SOURCES.sourceMain);
+    expect(lab.lines.at(-1)).toMatchObject({
+      status: 403,
+      because: 'outbound.allow does not name premium.example',
+    });
+  });
+
+  it('names the hook that ended it by failing', async () => {
+    const lab = new PipelineLab();
+    lab.hooks.add('beforeRoute', () => Promise.reject(new Error('bang')), { onError: 'fail', name: 'crm' });
+    await lab.send(register());
+    expect(lab.lines.at(-1)).toMatchObject({ status: 500, hook: 'beforeRoute', hookName: 'crm' });
+  });
+
+  it('has no word of these for what was carried as it came', async () => {
+    const lab = new PipelineLab();
+    await lab.send(register());
+    expect(lab.lines.at(-1)).toMatchObject({ msg: 'request', status: 200 });
+    expect(lab.lines.at(-1)!['because']).toBeUndefined();
+    expect(lab.lines.at(-1)!['hook']).toBeUndefined();
   });
 });
 

@@ -165,7 +165,7 @@ function flowOf(message: SipMessage, config: Config, snapshot: Snapshot): FlowFa
 
 function refusal(status: number, reason: string, because: string, steps: Step[]): Decision {
   steps.push({ step: 'answer', because: `${status} ${reason}: ${because}` });
-  return { kind: 'answer', status, reason, steps };
+  return { kind: 'answer', status, reason, because, steps };
 }
 
 /** Without the steps inside, which are given beside it. */

@@ -27,10 +27,12 @@ export function uncarried(method: string, server: ServerKind, steps: Step[]): De
     ? `${method} belongs to a dialog or call under way, which ${name} knows by itself: it is not asked of us. Without one`
     : `${method} is not a method we carry, unless an application with routes of its own takes it:`;
   if (status === undefined) {
-    steps.push({ step: 'method', because: `${alone} ${name} gives no answer` });
-    return { kind: 'drop', steps };
+    const because = `${alone} ${name} gives no answer`;
+    steps.push({ step: 'method', because });
+    return { kind: 'drop', because, steps };
   }
   const reason = reasonPhrase(status);
-  steps.push({ step: 'method', because: `${alone} ${name} answers ${status} ${reason}` });
-  return { kind: 'answer', status, reason, steps };
+  const because = `${alone} ${name} answers ${status} ${reason}`;
+  steps.push({ step: 'method', because });
+  return { kind: 'answer', status, reason, because, steps };
 }

@@ -29,8 +29,13 @@ export interface RequestRecord {
   attempts: readonly AttemptRecord[];
   status?: number | undefined;
   ending: Ending;
-  /** Why it was not taken or not decided otherwise. */
+  /** The reason phrase of an answer of ours; why it was not taken; the error that ended it. */
   reason?: string | undefined;
+  /** Why we answered it ourselves or left it without an answer, as `dsbc explain` says it. */
+  because?: string | undefined;
+  /** The hook that had the last word about its way, and that hook's name. */
+  hook?: string | undefined;
+  hookName?: string | undefined;
   /** Why the caller got nothing from us. */
   cause?: LossCause | undefined;
   /** It outgrew `mtu`: by how much, and what it was sent over first. */
@@ -51,25 +56,16 @@ export const newRecord = (id: string, request: InboundRequest): RequestRecord =>
   milliseconds: 0,
 });
 
-/** What of the record goes into the log line: everything that is known, the attempts as their outcomes. */
-export function logFields(record: RequestRecord): object {
-  const { attempts, milliseconds, ...fields } = record;
-  return {
-    ...fields,
-    attempts: attempts.map(
-      ({ target, outcome, status }) => `${target.site ?? target.uri}:${status ?? outcome}`,
-    ),
-    ms: Math.round(milliseconds * 10) / 10,
-  };
-}
-
 /** Takes a decision into the record. */
 export function noteDecision(record: RequestRecord, decision: Decision): void {
   record.decision = decision.kind;
   if ('key' in decision && decision.key !== undefined)
     record.key = `${decision.key.kind} ${decision.key.value}`;
   if ('system' in decision) record.system = decision.system;
-  if (decision.kind === 'answer' || decision.kind === 'drop') return;
+  if (decision.kind === 'answer' || decision.kind === 'drop') {
+    record.because = decision.because;
+    return;
+  }
   record.relay = decision.relay;
   record.onPath = decision.onPath;
 }

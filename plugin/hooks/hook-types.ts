@@ -122,7 +122,7 @@ export interface HookOptions {
   readonly onError?: HookPolicy;
   /** Milliseconds. Default: `hooks.timeout_ms`. */
   readonly timeoutMs?: number;
-  /** For the log; default: the function's name. */
+  /** For the log; default: the function's name, or `onRequest#2` for the second `onRequest` hook if it has none. */
   readonly name?: string;
 }
 

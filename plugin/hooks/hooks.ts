@@ -14,6 +14,8 @@ import {
 } from './hook-types';
 
 interface Registered {
+  /** Tells it from the others in the log. */
+  readonly title: string;
   readonly run: (context: HookContext) => unknown;
   readonly options: HookOptions;
 }
@@ -84,7 +86,9 @@ export class Hooks {
         details: { path: `hooks.${name}`, expected: 'a function', found: typeof hook },
       });
     }
-    this.#hooks[name].push({ run: hook, options });
+    const hooks = this.#hooks[name];
+    const title = options.name ?? (hook.name === '' ? `${name}#${hooks.length + 1}` : hook.name);
+    hooks.push({ title, run: hook, options });
   }
 
   /** Adds all hooks of a set; a name that is none is an error, whatever stands behind it. */
@@ -102,6 +106,7 @@ export class Hooks {
   /**
    * Runs the hooks of one name, each with what those before it changed; one that answers the request ends it.
    * @param check what the caller has against a result, beside its shape; undefined: nothing
+   * @param said told the name of each hook that changed something, answered, or ended the request by failing
    * @returns what they returned, together; undefined if all let the request go on as it is
    * @throws the hook's error (DSBC_HOOK_TIMEOUT when late, DSBC_HOOK_RESULT for a wrong result) if its policy is `fail`
    */
@@ -109,14 +114,16 @@ export class Hooks {
     name: Name,
     context: Omit<HookContextOf<Name>, 'signal'>,
     check?: (result: HookResultOf<Name>) => string | undefined,
+    said?: (title: string) => void,
   ): Promise<HookResultOf<Name> | undefined> {
     let seen: Omit<HookContext, 'signal'> = context;
     let all: object | undefined;
     const fault = (result: unknown): string | undefined =>
       faultOf(name, result, context.message.method) ?? check?.(result as HookResultOf<Name>);
     for (const hook of this.#hooks[name]) {
-      const result = await this.#call(name, hook, seen, fault);
+      const result = await this.#call(name, hook, seen, fault, said);
       if (result === undefined) continue;
+      said?.(hook.title);
       if ('respond' in result) return result;
       all = merged(all, result);
       seen = withResult(seen, result);
@@ -129,6 +136,7 @@ export class Hooks {
     hook: Registered,
     context: Omit<HookContext, 'signal'>,
     faultIn: (result: unknown) => string | undefined,
+    said: ((title: string) => void) | undefined,
   ): Promise<object | undefined> {
     const { timeoutMs = this.#defaults.timeoutMs, onError = this.#defaults.onError } = hook.options;
     const abort = new AbortController();
@@ -136,10 +144,8 @@ export class Hooks {
     try {
       const late = new Promise<never>((_, reject) => {
         timer = setTimeout(() => {
-          const title = hook.options.name ?? hook.run.name;
-          reject(
-            new DsbcError('DSBC_HOOK_TIMEOUT', `hook ${name} '${title}' took more than ${timeoutMs} ms`),
-          );
+          const late = `hook ${name} '${hook.title}' took more than ${timeoutMs} ms`;
+          reject(new DsbcError('DSBC_HOOK_TIMEOUT', late));
           abort.abort();
         }, timeoutMs);
       });
@@ -147,13 +153,14 @@ export class Hooks {
       const result = await Promise.race([callNow(hook.run, { ...context, signal: abort.signal }), late]);
       if (result === undefined || result === null) return undefined;
       const fault = faultIn(result);
-      if (fault !== undefined) throw new DsbcError('DSBC_HOOK_RESULT', `hook ${name}: ${fault}`);
+      if (fault !== undefined)
+        throw new DsbcError('DSBC_HOOK_RESULT', `hook ${name} '${hook.title}': ${fault}`);
       return result;
     } catch (thrown) {
       const error = thrown instanceof Error ? thrown : new Error(`a hook threw ${String(thrown)}`);
       const failure: HookFailure = {
         hook: name,
-        name: hook.options.name ?? hook.run.name,
+        name: hook.title,
         policy: onError,
         error,
       };
@@ -162,7 +169,10 @@ export class Hooks {
         'hook failed',
       );
       this.#onFailure(failure);
-      if (onError === 'fail') throw error;
+      if (onError === 'fail') {
+        said?.(hook.title);
+        throw error;
+      }
       return undefined;
     } finally {
       clearTimeout(timer);

@@ -21,6 +21,7 @@ export function answer(
     kind: 'answer',
     status,
     reason,
+    because,
     ...(headers === undefined ? {} : { headers }),
     steps: steps ?? NO_STEPS,
   };
@@ -74,8 +75,9 @@ export function refusal(
 ): AnswerDecision | DropDecision | undefined {
   const { method, target } = facts;
   if (method === 'ACK' || method === 'CANCEL') {
-    steps?.push({ step: 'drop', because: `a ${method} that belongs to nothing here is never answered` });
-    return { kind: 'drop', steps: steps ?? NO_STEPS };
+    const because = `a ${method} that belongs to nothing here is never answered`;
+    steps?.push({ step: 'drop', because });
+    return { kind: 'drop', because, steps: steps ?? NO_STEPS };
   }
   if (facts.maxForwards === 0 && !isForUs(snapshot, facts)) {
     return answer(steps, 483, 'Too Many Hops', 'Max-Forwards is 0');

@@ -1,5 +1,5 @@
 import type { Decision, LookupKey, RequestFacts, Step } from './decision';
-import { refuse, unavailable, type Deciding, type KeyAnswer, type World } from './deciding';
+import { answeredBy, refuse, unavailable, type Deciding, type KeyAnswer, type World } from './deciding';
 import { enquire, type Question } from './enquire';
 import { fromSite } from './from-site';
 import { nodeKey, type Snapshot } from './snapshot';
@@ -31,7 +31,7 @@ export function decide(
     isDark: known === undefined && answers.includes('unavailable'),
   };
   if (known?.blocked === true)
-    return refuse(deciding, 403, 'Forbidden', 'the registry says that it is blocked');
+    return refuse(deciding, 403, 'Forbidden', `${answeredBy(deciding)} says that it is blocked`);
   if (question.direction === 'from_site' && question.source.role === 'site') {
     return fromSite(deciding, question.source.system);
   }
@@ -83,7 +83,7 @@ function unknown(deciding: Deciding): Decision {
     return unavailable(deciding, 'the registry cannot be asked now');
   }
   if (fallback === undefined || key === undefined) {
-    return refuse(deciding, 404, 'Not Found', 'the registry knows none of them');
+    return refuse(deciding, 404, 'Not Found', `${answeredBy(deciding)} knows none of them`);
   }
   steps?.push({ step: 'system', because: `${fallback}, the default system` });
   return toSystem(deciding, fallback);

@@ -19,6 +19,8 @@ export interface World {
   readonly challenger: NodeName | undefined;
   /** It is the first request that does: the retry itself, which goes there whatever the registry says meanwhile. */
   readonly isRetry?: boolean;
+  /** Who gave the registry's answer, in words; absent: the registry. */
+  readonly answeredBy?: string | undefined;
 }
 
 /** One decision in the making: what was asked, what was found, and what surrounds it. */
@@ -33,6 +35,9 @@ export interface Deciding {
   /** A key could not be looked up, and no other was found. */
   readonly isDark: boolean;
 }
+
+/** Who gave the answer the decision is made from. */
+export const answeredBy = ({ world }: Deciding): string => world.answeredBy ?? 'the registry';
 
 /** Seconds after which a device may try again when nothing could take its request. */
 export const RETRY_AFTER_S = 5;

@@ -60,6 +60,8 @@ export interface AnswerDecision {
   readonly kind: 'answer';
   readonly status: number;
   readonly reason?: string;
+  /** Why, in words an operator uses: for the log. */
+  readonly because: string;
   readonly headers?: readonly AnswerHeader[];
   /** The key that led here, for the log; absent if it never came to a look-up. */
   readonly key?: LookupKey | undefined;
@@ -69,6 +71,7 @@ export interface AnswerDecision {
 
 export interface DropDecision {
   readonly kind: 'drop';
+  readonly because: string;
   readonly steps: readonly Step[];
 }
 

@@ -1,6 +1,6 @@
 import { canonicalHost } from './address';
 import type { Decision, RequestFacts } from './decision';
-import { refuse, unavailable, type Deciding } from './deciding';
+import { answeredBy, refuse, unavailable, type Deciding } from './deciding';
 import { makePlan, type PlanResult } from './plan';
 import { chooseRelay, farSender, opensDialog } from './relay-choice';
 import type { SystemModel } from './snapshot';
@@ -45,7 +45,10 @@ export function toSystem(deciding: Deciding, systemName: string): Decision {
   const { facts, source } = question;
   const system = snapshot.systems.get(systemName);
   if (system === undefined) {
-    return unavailable(deciding, `the registry names system ${systemName}, which is not configured`);
+    return unavailable(
+      deciding,
+      `${answeredBy(deciding)} names system ${systemName}, which is not configured`,
+    );
   }
   if (hasUnsafeContact(deciding))
     return refuse(deciding, 400, 'Contact Without Host', 'the SIP server cannot carry it');

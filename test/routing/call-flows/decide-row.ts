@@ -51,6 +51,7 @@ function refusal({ status, reason, headers }: Refusal, steps: Step[] | undefined
     kind: 'answer',
     status,
     reason,
+    because: reason,
     ...(headers === undefined ? {} : { headers }),
     steps: steps ?? [],
   };
