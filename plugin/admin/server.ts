@@ -10,6 +10,7 @@ import { guard } from './access';
 import type { Operation } from './operation';
 import { PAGE } from './page';
 import { problem, problemOf, sendProblem } from './problem';
+import { whatIsWrong } from './schema-fault';
 import { eventRoutes } from './routes/events';
 import { groupRoutes } from './routes/group';
 import { healthRoutes, probeRoutes } from './routes/health';
@@ -64,6 +65,7 @@ export async function buildAdmin(options: AdminOptions): Promise<FastifyInstance
     // A page left open must not keep the process from ending.
     forceCloseConnections: true,
     ajv: { customOptions: { coerceTypes: true, removeAdditional: false } },
+    schemaErrorFormatter: (errors, part) => new Error(whatIsWrong(errors, part)),
     // Before a route is found there is no scope whose error handler would be asked.
     frameworkErrors: (error, request, reply) => void sendProblem(reply, problemOf(error, log, request)),
     clientErrorHandler: answerUnread,

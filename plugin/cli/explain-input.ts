@@ -25,6 +25,8 @@ export interface ExplainInput {
   readonly text: string;
   readonly source: { readonly transport: string; readonly address: string; readonly port: number };
   readonly server: Config['sip_servers'][number];
+  /** What was taken to be so, because the command line does not say it. */
+  readonly assumed?: string;
 }
 
 /** Makes the request that the command line describes, or reads the one in a file. */
@@ -33,7 +35,9 @@ export function explainInput(words: ExplainWords, config: Config): ExplainInput 
   const captured = words.trace === undefined ? undefined : captureIn(words.trace);
   const source = sourceOf(words, captured);
   const text = captured?.text ?? requestText(words, source, config.domains[0] ?? server.entry.address);
-  return { text, source, server };
+  const { from, to } = words;
+  if (captured !== undefined || from !== undefined || to === undefined) return { text, source, server };
+  return { text, source, server, assumed: `no --from: the caller is taken to be ${to}, too` };
 }
 
 function serverOf(words: ExplainWords, config: Config): ExplainInput['server'] {

@@ -18,6 +18,7 @@ import type { KeyAnswer } from '../routing/deciding';
 import type { Decision, FlowFact, Step } from '../routing/decision';
 import { enquire, type Question } from '../routing/enquire';
 import { readFacts } from '../routing/facts';
+import { namedSite } from '../routing/named-site';
 import { makeSnapshot, type Snapshot } from '../routing/snapshot';
 import { nodeStates, type NodeStates } from '../routing/states';
 import { EXIT, UsageError, type Command } from './command';
@@ -55,7 +56,7 @@ Options:
       --method METHOD     REGISTER, INVITE, SUBSCRIBE, ...
       --source ADDRESS    where the packet comes from: decides whether it is an endpoint, a peer or a site
       --transport NAME    udp (default), tcp, tls, ws or wss
-      --from WHO          the caller; for REGISTER the account
+      --from WHO          the caller, default: the called party; for REGISTER the account
       --to WHO            the called party
       --uri URI           the Request-URI; default: made from --to
       --call-id TEXT      matters where affinity is "call"
@@ -70,16 +71,18 @@ Examples:
   dsbc explain -c dsbc.yaml --method REGISTER --source 203.0.113.7 --from 1001 --out source/main
   tcpdump -n -A -c 1 udp port 5060 > call.txt; dsbc explain -c dsbc.yaml --trace call.txt
 
-Exit codes: 0 it would be carried, 1 it would be refused, 3 the configuration is not valid.`,
+Exit codes: 0 it would be carried, redirected, or answered here with success; 1 it would be refused or dropped;
+3 the configuration is not valid.`,
 
   async run(argv, io) {
     const { values } = parseOptions(argv, options);
     const config = await loadConfig(configFile(values));
     const input = explainInput(values, config);
     const steps: Step[] = [];
+    if (input.assumed !== undefined) steps.push({ step: 'caller', because: input.assumed });
     const decision = await explain(config, input, values.out ?? [], steps);
     io.out(values.json === true ? `${JSON.stringify(reportOf(decision, steps))}\n` : textOf(decision, steps));
-    const isRefused = decision.kind === 'drop' || (decision.kind === 'answer' && decision.status >= 300);
+    const isRefused = decision.kind === 'drop' || (decision.kind === 'answer' && decision.status >= 400);
     return isRefused ? EXIT.failed : EXIT.ok;
   },
 };
@@ -146,8 +149,8 @@ async function ask(registry: Registry, { keys }: Question): Promise<KeyAnswer[]>
 async function statesOf(registry: Registry, snapshot: Snapshot, out: readonly string[]): Promise<NodeStates> {
   const supposed = out.map((text) => {
     const [system = '', site = ''] = text.split('/');
-    if (snapshot.systems.get(system)?.sites.some((each) => each.name === site) !== true)
-      throw new UsageError(`--out: there is no site "${text}"`);
+    const found = namedSite(snapshot, system, site);
+    if (!found.ok) throw new UsageError(`--out ${text}: ${found.reason}`);
     return { system, site, state: 'maintenance' as const };
   });
   return nodeStates(snapshot, [...(await registry.listDecisions()), ...supposed], () => false);

@@ -48,6 +48,12 @@ export function operationOf(dsbc: Dsbc, options: OperationOptions): Operation {
     exportCustomer: async (id, exported) => {
       const customer = await registry().getCustomer(id);
       if (customer === null) throw new OrderRefused('not_found', `There is no customer ${id}.`);
+      const serving = exported ? customer.target : customer.source;
+      if (!Object.hasOwn(dsbc.config.systems, serving))
+        throw new OrderRefused(
+          'conflict',
+          `The configuration has no system ${serving}: it has ${Object.keys(dsbc.config.systems).join(', ')}.`,
+        );
       const changed = { ...customer, exported };
       await registry().putCustomer(changed);
       return changed;

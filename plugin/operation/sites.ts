@@ -3,6 +3,7 @@ import type { NodeView, SiteOrder, SiteView } from '../admin/views';
 import type { Dsbc } from '../main';
 import type { OperatorDecision } from '../registry/registry';
 import type { NodeReport } from '../routing/health';
+import { namedSite } from '../routing/named-site';
 import { effectiveShares } from '../routing/share';
 import { nodeKey, type SiteModel, type SystemModel } from '../routing/snapshot';
 import type { NodeState } from '../routing/states';
@@ -46,13 +47,16 @@ export class SitesDesk {
 
   /** Stores an operator's decision, so that all instances follow. */
   async order(systemName: string, siteName: string, order: SiteOrder): Promise<SiteView> {
-    const system = this.#dsbc.snapshot.systems.get(systemName);
-    const site = system?.sites.find((each) => each.name === siteName);
-    if (system === undefined || site === undefined)
-      throw new OrderRefused('not_found', `There is no site ${systemName}/${siteName}.`);
+    const found = namedSite(this.#dsbc.snapshot, systemName, siteName);
+    if (!found.ok) throw new OrderRefused('not_found', found.reason);
+    const { system, site } = found;
     const { node, state, by, why } = order;
-    if (node !== undefined && !site.nodes.some((each) => each.destination.node === node))
-      throw new OrderRefused('not_found', `${systemName}/${siteName} has no node ${node}.`);
+    const nodes = site.nodes.map(({ destination }) => destination.node);
+    if (node !== undefined && !nodes.includes(node))
+      throw new OrderRefused(
+        'not_found',
+        `${systemName}/${siteName} has no node ${node}: it has ${nodes.join(', ')}.`,
+      );
     if (state !== 'active' && !order.force) this.#refuseIfLast(system, site, node);
     const { registry } = this.#dsbc;
     if (registry === undefined) throw new OrderRefused('conflict', 'The registry is not open.');

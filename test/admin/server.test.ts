@@ -83,14 +83,30 @@ describe('the admin API', () => {
     });
   });
 
-  it.each([[{ state: 'asleep' }], [{}], [{ state: 'active', colour: 'red' }], [[]]])(
-    'refuses the order %j as a problem',
-    async (order) => {
-      const answer = await ask('PUT', '/v1/sites/source/main/state', order);
-      expect(answer).toMatchObject({ status: 400, type: 'application/problem+json', body: { status: 400 } });
-      expect(operation.orders).toEqual([]);
-    },
-  );
+  it.each([
+    [{ state: 'asleep' }, 'body/state must be one of active, maintenance, drain'],
+    [{}, "body must have required property 'state'"],
+    [{ state: 'active', colour: 'red' }, 'body must not have "colour"'],
+    [[], 'body must be object'],
+  ])('refuses the order %j as a problem', async (order, detail) => {
+    const answer = await ask('PUT', '/v1/sites/source/main/state', order);
+    expect(answer).toMatchObject({
+      status: 400,
+      type: 'application/problem+json',
+      body: { status: 400, detail },
+    });
+    expect(operation.orders).toEqual([]);
+  });
+
+  it('says what a query or a path may hold', async () => {
+    expect((await ask('GET', '/v1/flows?limit=x')).body).toMatchObject({
+      status: 400,
+      detail: 'querystring/limit must be integer',
+    });
+    expect((await ask('GET', '/v1/registry/animal/1001')).body).toMatchObject({
+      detail: 'params/kind must be one of account, did',
+    });
+  });
 
   it('looks up an account, and says 404 where there is none', async () => {
     expect((await ask('GET', '/v1/registry/account/1001')).body).toEqual({

@@ -124,7 +124,15 @@ registry: { driver: lmdb, path: registry.lmdb }
     expect(JSON.parse(out).plan).toMatchObject([{ site: 'main' }]);
     expect(await explain(...invite, '--from', '1001', '--to', '1002', '--out', 'source/x')).toMatchObject({
       code: 2,
+      err: expect.stringContaining('--out source/x: There is no site source/x: system source has main, a.'),
     });
+  });
+
+  it('says that it takes the called party for the caller, where none is named', async () => {
+    expect((await explain(...invite, '--to', '1001')).out).toContain(
+      '  caller    no --from: the caller is taken to be 1001, too\n',
+    );
+    expect((await explain(...invite, '--to', '1001', '--from', '1002')).out).not.toContain('no --from');
   });
 
   it('exits 1 for what would be refused, and says why', async () => {
@@ -132,6 +140,12 @@ registry: { driver: lmdb, path: registry.lmdb }
     expect(code).toBe(1);
     expect(out).toMatch(/^Answered here: 404 Not Found\n/);
     expect(out).toContain('the registry knows none of them');
+  });
+
+  it('exits 0 for a call that is redirected to the system that has it', async () => {
+    const site = ['--method', 'INVITE', '--source', '198.51.100.21'];
+    const { code, out } = await explain(...site, '--from', '1001', '--to', '1002');
+    expect([code, out]).toEqual([0, expect.stringMatching(/^Answered here: 302 /)]);
   });
 
   it('explains a raw message and a captured one, with the source of the capture', async () => {

@@ -109,9 +109,14 @@ describe('the operation of a running instance', () => {
       { system: 'source', site: 'main', state: 'maintenance' },
     ]);
     await expect(operation.orderSite('source', 'a', order)).rejects.toThrow(OrderRefused);
-    await expect(operation.orderSite('source', 'b', order)).rejects.toThrow('There is no site source/b.');
+    await expect(operation.orderSite('source', 'b', order)).rejects.toThrow(
+      'There is no site source/b: system source has main, a.',
+    );
+    await expect(operation.orderSite('sorce', 'a', order)).rejects.toThrow(
+      'There is no system sorce: the configuration has source.',
+    );
     await expect(operation.orderSite('source', 'a', { ...order, node: 'sip:x' })).rejects.toThrow(
-      'has no node',
+      /^source\/a has no node sip:x: it has sip:127\.0\.0\.1:\d+\.$/,
     );
     expect(await operation.orderSite('source', 'main', { ...order, state: 'active' })).toMatchObject({
       state: 'active',
@@ -128,9 +133,20 @@ describe('the operation of a running instance', () => {
       value: '1002',
       system: 'source',
     });
-    expect(await operation.event?.({ event_type: 'Account/New' }, 'source')).toMatchObject({ status: 400 });
+    expect(await operation.event?.({ event_type: 'Account/New' }, 'source')).toMatchObject({
+      status: 400,
+      body: { detail: 'variables: expected a map by name; found nothing' },
+    });
     expect((await operation.metrics()).text).toContain('dsbc_events_total{outcome="applied"} 1');
     expect(await operation.lookup('account', '4999')).toBeNull();
+  });
+
+  it('moves no customer to a system that is not configured', async () => {
+    await dsbc.registry?.putCustomer({ id: 'c9', source: 'source', target: 'gone', exported: false });
+    await expect(operation.exportCustomer('c9', true)).rejects.toThrow(
+      'The configuration has no system gone: it has source.',
+    );
+    expect(await operation.customer('c9')).toMatchObject({ exported: false });
   });
 
   it('says whether there are more registrations than it was asked for', () => {

@@ -70,7 +70,7 @@ export function registryRoutes(scope: FastifyInstance, operation: Operation): vo
         params: { id: { type: 'string' } },
         body: exportOrder,
         answer: customerView,
-        failures: { 404: 'No such customer.' },
+        failures: { 404: 'No such customer.', 409: 'That system is not configured.' },
       }),
     },
     ({ params, body }) => operation.exportCustomer(params.id, exportOrder.parse(body).exported),

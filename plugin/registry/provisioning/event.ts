@@ -1,4 +1,5 @@
 import { z } from 'zod';
+import { problemsOf } from '../../config/problems';
 import { isStorableKey } from '../entry';
 
 /** Event types that change the registry; any other is answered 202 and counted. */
@@ -20,29 +21,30 @@ export type EventType = (typeof EVENT_TYPES)[number];
 
 const name = z
   .string()
-  .refine(
-    (text) => isStorableKey({ kind: 'account', value: text }),
-    'expected a text that can be stored as a key',
-  );
+  .refine((text) => isStorableKey({ kind: 'account', value: text }), 'a text that can be stored as a key');
 /** PortaBilling's numbers may come as text. */
-const id = z.union([name, z.number().int().nonnegative().transform(String)]);
-const flag = z.union([
-  z.boolean(),
-  z.enum(['Y', 'N', 'y', 'n', 'true', 'false']).transform((text) => /^(y|true)$/i.test(text)),
-]);
+const id = z.union(
+  [name, z.number().int().nonnegative().transform(String)],
+  'a text that can be stored as a key, or a whole number',
+);
+const flag = z.union(
+  [z.boolean(), z.enum(['Y', 'N', 'y', 'n', 'true', 'false']).transform((text) => /^(y|true)$/i.test(text))],
+  'true, false, Y or N',
+);
+const TIME = 'a date and time, or seconds since 1970';
 /** ISO 8601, `YYYY-MM-DD hh:mm:ss` in UTC, or seconds since 1970; as milliseconds. */
-const time = z.union([z.number().nonnegative(), z.string()]).transform((given, context) => {
+const time = z.union([z.number().nonnegative(), z.string()], TIME).transform((given, context) => {
   const text = typeof given === 'number' || /^\d+$/.test(given) ? undefined : given.trim();
   if (text === undefined) return Number(given) * 1000;
   const iso = /^\d{4}-\d\d-\d\d \d\d:\d\d:\d\d$/.test(text) ? `${text.replace(' ', 'T')}Z` : text;
   const parsed = Date.parse(iso);
   if (!Number.isNaN(parsed)) return parsed;
-  context.addIssue({ code: 'custom', message: 'expected a date and time' });
+  context.addIssue({ code: 'custom', message: TIME });
   return z.NEVER;
 });
 const eventNumber = z
-  .union([z.number(), z.string().regex(/^\d+$/).transform(Number)])
-  .pipe(z.int().positive());
+  .union([z.number(), z.string().regex(/^\d+$/).transform(Number)], 'a whole number')
+  .pipe(z.int().min(1));
 
 const common = { i_event: eventNumber, system: name, event_time: time.optional() };
 /** `null` clears one; left out it stays as it is. */
@@ -76,7 +78,9 @@ export type ProvisioningEvent = {
 export interface FieldProblem {
   /** Where in the request, e.g. `variables.i_event`. */
   readonly field: string;
-  readonly detail: string;
+  readonly expected: string;
+  /** What stands there. */
+  readonly found: string;
 }
 
 export type ReadEvent =
@@ -102,11 +106,12 @@ function withOwnNames(type: string, variables: Readonly<Record<string, unknown>>
   return named;
 }
 
-const problemsOf = (error: z.ZodError, under: string): FieldProblem[] =>
-  error.issues.map(({ path, message }) => ({
-    field: [under, ...path.map(String)].filter((part) => part !== '').join('.'),
-    detail: message,
-  }));
+/** What is wrong with a part of an event that stands at the given place in it. */
+function fieldProblems(error: z.ZodError, input: unknown, under: readonly string[] = []): FieldProblem[] {
+  const issues = error.issues.map((issue) => ({ ...issue, path: [...under, ...issue.path] }));
+  const whole = under.reduceRight((inner: unknown, name) => ({ [name]: inner }), input);
+  return problemsOf(issues, whole).map(({ path, expected, found }) => ({ field: path, expected, found }));
+}
 
 /**
  * Reads an event in the form of PortaOne's ESPF webhook.
@@ -115,14 +120,14 @@ const problemsOf = (error: z.ZodError, under: string): FieldProblem[] =>
  */
 export function readEvent(body: unknown, systems?: readonly string[], sender?: string): ReadEvent {
   const outer = envelope.safeParse(body);
-  if (!outer.success) return { kind: 'invalid', problems: problemsOf(outer.error, '') };
+  if (!outer.success) return { kind: 'invalid', problems: fieldProblems(outer.error, body) };
   const { event_type: type, variables } = outer.data;
   const known = EVENT_TYPES.find((each) => each === type);
   if (known === undefined) return { kind: 'unknown', type };
   const named = withOwnNames(type, variables);
   if (sender !== undefined && !('system' in named)) named['system'] = sender;
   const inner = SCHEMAS[known].safeParse(named);
-  if (!inner.success) return { kind: 'invalid', problems: problemsOf(inner.error, 'variables') };
+  if (!inner.success) return { kind: 'invalid', problems: fieldProblems(inner.error, named, ['variables']) };
   const event = { type: known, ...inner.data } as ProvisioningEvent;
   const problems = systems === undefined ? [] : unknownSystems(named, systems);
   return problems.length > 0 ? { kind: 'invalid', problems } : { kind: 'event', event };
@@ -134,5 +139,9 @@ function unknownSystems(
 ): FieldProblem[] {
   return ['system', 'to_system', 'source', 'target']
     .filter((field) => typeof named[field] === 'string' && !systems.includes(named[field]))
-    .map((field) => ({ field: `variables.${field}`, detail: `expected one of ${systems.join(', ')}` }));
+    .map((field) => ({
+      field: `variables.${field}`,
+      expected: `one of ${systems.join(', ')}`,
+      found: JSON.stringify(named[field]),
+    }));
 }

@@ -105,21 +105,32 @@ class Handler implements EventHandler {
     if (event.type !== 'Customer/Exported') return undefined;
     const { source, target, customer } = event;
     if (source !== undefined && source === target) {
-      return { field: 'variables.target', detail: 'expected another system than source' };
+      return {
+        field: 'variables.target',
+        expected: 'another system than source',
+        found: JSON.stringify(target),
+      };
     }
     if (source !== undefined && target !== undefined) return undefined;
     if ((await this.#store.getCustomer(customer)) !== null) return undefined;
     const field = source === undefined ? 'source' : 'target';
     return {
       field: `variables.${field}`,
-      detail: 'needed, because the registry does not know this customer',
+      expected: 'a system, because the registry does not know this customer',
+      found: 'nothing',
     };
   }
 
   #invalid(problems: readonly FieldProblem[]): EventReply {
     this.#counts.invalid += 1;
-    const [first] = problems;
-    this.#log.warn({ problems }, 'provisioning event that is not valid');
+    // What stands there may be somebody's number: the sender hears it, the log does not.
+    const fields = problems.map(({ field, expected }) => ({ field, expected }));
+    this.#log.warn({ problems: fields }, 'provisioning event that is not valid');
+    const errors = problems.map(({ field, expected, found }) => ({
+      field,
+      detail: `expected ${expected}; found ${found}`,
+    }));
+    const [first] = errors;
     return {
       status: 400,
       headers: PROBLEM_TYPE,
@@ -127,16 +138,18 @@ class Handler implements EventHandler {
         type: 'about:blank',
         title: 'Bad Request',
         status: 400,
-        detail: first === undefined ? 'not valid' : `${first.field}: ${first.detail}`,
-        errors: problems,
+        detail: [first?.field, first?.detail].filter(Boolean).join(': '),
+        errors,
       },
     };
   }
 
   #failed(event: ProvisioningEvent, error: unknown): EventReply {
     if (error instanceof DsbcError && error.code === 'DSBC_REGISTRY_INVALID') {
-      const field = error.details['field'];
-      return this.#invalid([{ field: `variables.${String(field)}`, detail: error.message }]);
+      const { field, expected, found } = error.details;
+      return this.#invalid([
+        { field: `variables.${String(field)}`, expected: String(expected), found: String(found) },
+      ]);
     }
     this.#counts.unavailable += 1;
     this.#log.warn(

@@ -160,6 +160,33 @@ describe('a provisioning event', () => {
     expect(await all(store.entries())).toEqual([]);
   });
 
+  it.each([
+    [[], 'expected a map of keys; found an empty list'],
+    [{ event_type: 7, variables: {} }, 'event_type: expected text; found 7'],
+    [{ i_event: 'x', account: 'a' }, 'variables.i_event: expected a whole number; found "x"'],
+    [{ i_event: 1.5, account: 'a' }, 'variables.i_event: expected a whole number; found 1.5'],
+    [{ i_event: 0, account: 'a' }, 'variables.i_event: expected a number of at least 1; found 0'],
+    [{ i_event: 1, account: '' }, 'variables.account: expected a text that can be stored as a key; found ""'],
+    [
+      { i_event: 1, account: 'a', blocked: 'maybe' },
+      'variables.blocked: expected true, false, Y or N; found "maybe"',
+    ],
+    [
+      { i_event: 1, account: 'a', event_time: 'soon' },
+      'variables.event_time: expected a date and time, or seconds since 1970; found "soon"',
+    ],
+    [
+      { i_event: 1, account: 'a', system: 'sorce' },
+      'variables.system: expected one of source, target; found "sorce"',
+    ],
+  ])('of %j it says the place, what was expected and what stands there', async (given, detail) => {
+    const whole =
+      Array.isArray(given) || 'event_type' in given
+        ? given
+        : { event_type: 'Account/New', variables: { system: 'source', ...given } };
+    expect((await handler.handle(whole)).body).toMatchObject({ detail });
+  });
+
   it('is answered 503 with Retry-After when the registry is away, and is whole after a retry', async () => {
     let left = 0;
     const away = new DsbcError('DSBC_REGISTRY_UNAVAILABLE');
