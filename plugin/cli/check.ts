@@ -1,6 +1,7 @@
 import { topologyAdvice, type Advice } from '../config/advice';
 import { fileAdvice } from '../config/file-advice';
 import { loadConfig } from '../config/load';
+import { secretAdvice } from '../config/secret-advice';
 import type { Config, SystemConfig } from '../config/types';
 import { DsbcError } from '../errors';
 import { configuredShares, effectiveShares } from '../routing/share';
@@ -34,7 +35,7 @@ Validates a configuration and changes nothing: every error with file, line, path
 was found. For a valid one it shows for each system the share of new accounts that each site gets, now and
 with each single site out, and gives advice on the topology: warnings (sooner or later callers will notice)
 and notes. docs/cli.md lists all advice. A warning is also a file it names that is not there: certificates, keys,
-the folder of the registry.
+the folder of the registry; and a secret of the examples.
 
 Options:
   -c, --config FILE  the configuration; default: dsbc.yaml
@@ -66,7 +67,7 @@ Exit codes: 0 valid, 1 valid but with warnings (--strict), 3 not valid.`,
       return EXIT.config;
     }
     const files = values['no-files'] === true ? [] : fileAdvice(config);
-    const report = reportOn(file, config, [...files, ...topologyAdvice(config)]);
+    const report = reportOn(file, config, [...files, ...secretAdvice(config), ...topologyAdvice(config)]);
     if (values.json === true) io.out(`${JSON.stringify(report)}\n`);
     else printReport(report, io);
     const hasWarnings = report.advice.some(({ level }) => level === 'warning');

@@ -126,6 +126,11 @@ export const ADVICE = {
       'Flow tokens are signed with a random key: after a restart no phone behind NAT can be called until it registers again.',
     fix: 'Set `nat.keys`.',
   },
+  secret_shipped: {
+    level: 'warning',
+    reason: 'This secret is the one that the examples ship with: everybody knows it.',
+    fix: 'Make one of your own with `openssl rand -hex 32`: the same on every instance of a group, except `admin.token`.',
+  },
   admin_clear: {
     level: 'warning',
     reason: 'The admin API is reached from outside over plain HTTP: its token can be read on the way.',

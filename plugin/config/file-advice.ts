@@ -4,6 +4,7 @@ import { types } from 'node:util';
 import type { Advice } from './advice';
 import { ADVICE, type AdviceCode } from './advice-table';
 import { formatPath } from './problems';
+import { textsIn } from './texts';
 import type { Config } from './types';
 
 /** Looks whether the files that a configuration names are there for the one who asks: true only of this machine. */
@@ -12,7 +13,7 @@ export function fileAdvice(config: Config): readonly Advice[] {
   const give = (code: AdviceCode, path: string, about: string): void => {
     found.push({ code, path, about, ...ADVICE[code] });
   };
-  for (const [path, file] of filesOf(config, [])) {
+  for (const [path, file] of filesOf(config)) {
     const fault = faultOf(() => {
       if (!readFileSync(file, 'latin1').includes('-----BEGIN ')) throw new Error('it is not PEM');
     });
@@ -29,14 +30,10 @@ export function fileAdvice(config: Config): readonly Advice[] {
 }
 
 /** Every value whose key ends in `_file`, with its path. All of them are PEM. */
-function* filesOf(value: unknown, path: readonly PropertyKey[]): Generator<[path: string, file: string]> {
-  if (typeof value !== 'object' || value === null) return;
-  for (const [key, inner] of Object.entries(value)) {
-    const here = [...path, Array.isArray(value) ? Number(key) : key];
-    if (key.endsWith('_file') && typeof inner === 'string') yield [formatPath(here), inner];
-    else yield* filesOf(inner, here);
-  }
-}
+const filesOf = (config: Config): (readonly [path: string, file: string])[] =>
+  [...textsIn(config)]
+    .filter(([path]) => String(path.at(-1)).endsWith('_file'))
+    .map(([path, file]) => [formatPath(path), file]);
 
 /** What is wrong, in the words of the system; undefined if nothing is. */
 function faultOf(look: () => void): string | undefined {

@@ -2,6 +2,10 @@ import { readFileSync } from 'node:fs';
 import path from 'node:path';
 import { topologyAdvice } from '../../plugin/config/advice';
 import { loadConfig } from '../../plugin/config/load';
+import { isSecret } from '../../plugin/config/json-schema';
+import { formatPath } from '../../plugin/config/problems';
+import { secretAdvice } from '../../plugin/config/secret-advice';
+import { textsIn } from '../../plugin/config/texts';
 import type { Config } from '../../plugin/config/types';
 import { environmentFile, EXAMPLES, EXAMPLES_DIR, loadInstance } from '../fixtures/examples';
 
@@ -43,3 +47,11 @@ it.each(cases)(
     }
   },
 );
+
+it.each(cases)('%s: dsbc check warns of every secret that the example ships with', async (_name, _, load) => {
+  for (const config of await load()) {
+    const secrets = [...textsIn(config)].filter(([path]) => isSecret(path)).map(([path]) => formatPath(path));
+    expect(secrets).toContain('nat.keys[0].secret');
+    expect(secretAdvice(config).map(({ path: at }) => at)).toEqual(secrets);
+  }
+});

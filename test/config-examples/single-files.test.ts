@@ -3,6 +3,7 @@ import { join } from 'node:path';
 import { topologyAdvice } from '../../plugin/config/advice';
 import { isLoopback, parseNodeUri } from '../../plugin/config/address';
 import { loadConfig } from '../../plugin/config/load';
+import { secretAdvice } from '../../plugin/config/secret-advice';
 import { configuredShares, effectiveShares } from '../../plugin/routing/share';
 import { EXAMPLES_DIR } from '../fixtures/examples';
 
@@ -23,6 +24,12 @@ describe.each(files)('%s', (file) => {
   it('loads without anything in the environment, and earns no warning', async () => {
     const config = await loadConfig(path, {});
     expect(topologyAdvice(config).filter(({ level }) => level === 'warning')).toEqual([]);
+  });
+
+  it('is told that its key is known to everybody', async () => {
+    expect(secretAdvice(await loadConfig(path, {})).map(({ path: at }) => at)).toEqual([
+      'nat.keys[0].secret',
+    ]);
   });
 
   it('needs nothing but loopback, and says in its comments where the sites are', async () => {

@@ -2,6 +2,7 @@ import { topologyAdvice } from '../../plugin/config/advice';
 import { ADVICE, type AdviceCode } from '../../plugin/config/advice-table';
 import { parseConfig } from '../../plugin/config/config';
 import { fileAdvice } from '../../plugin/config/file-advice';
+import { secretAdvice } from '../../plugin/config/secret-advice';
 
 const entry = { address: '198.51.100.10', port: 5060 };
 const drachtio = { name: 'main', server: 'drachtio', entry, control: { secret: 's' } };
@@ -42,7 +43,7 @@ const sound = {
 };
 const codes = (input: unknown): AdviceCode[] => {
   const config = parseConfig(input);
-  return [...topologyAdvice(config), ...fileAdvice(config)].map(({ code }) => code);
+  return [...topologyAdvice(config), ...fileAdvice(config), ...secretAdvice(config)].map(({ code }) => code);
 };
 const without = <T extends object>(value: T, ...keys: (keyof T)[]): Partial<T> =>
   Object.fromEntries(Object.entries(value).filter(([key]) => !keys.includes(key as keyof T))) as Partial<T>;
@@ -101,6 +102,7 @@ const cases: [AdviceCode, unknown][] = [
   ],
   ['single_site', { ...sound, systems: { s: { sites: { main: node('198.51.100.21') } } } }],
   ['no_default_system', without(sound, 'default_system')],
+  ['secret_shipped', { ...sound, nat: { keys: [{ id: 1, secret: 'change-me-nat-key-0123456789' }] } }],
   ['admin_clear', { ...sound, admin: { address: '198.51.100.2', token: 't'.repeat(16) } }],
   ['file_unreadable', { ...sound, admin: { cert_file: '/nowhere/cert.pem', key_file: '/nowhere/key.pem' } }],
   [
