@@ -33,6 +33,7 @@ import { monotonicClock } from './telemetry/clock';
 import { createLog, type Log } from './telemetry/log';
 import type { Logger } from './telemetry/logger';
 import { MetricsRegistry } from './telemetry/metrics';
+import { TalliedLines } from './telemetry/tallied-lines';
 
 export type { ReloadResult } from './instance/reload';
 
@@ -75,6 +76,8 @@ export class Dsbc {
   readonly #shared: SharedLink | undefined;
   readonly #sites: SiteWatch;
   readonly #now = monotonicClock;
+  /** What strangers may cause as often as they like: refusals, malformed messages. */
+  readonly #tallies: TalliedLines;
   readonly #endings: (() => void)[] = [];
   readonly #fatalListeners: ((error: unknown) => void)[] = [];
   readonly #stopListeners: (() => Promise<void>)[] = [];
@@ -101,6 +104,7 @@ export class Dsbc {
     this.#ownLog =
       options.logger === undefined ? createLog(config.log, { instance: config.instance }) : undefined;
     this.log = options.logger ?? this.#ownLog?.logger ?? failNoLogger();
+    this.#tallies = new TalliedLines({ log: this.log, now: this.#now });
     this.#tokens = this.#makeTokens(config);
     this.hooks = new Hooks(hookDefaults(config), this.log, ({ hook, error }) => {
       this.metrics.add('dsbc_hook_failures_total', { hook, reason: hookFailureReason(error) });
@@ -426,6 +430,7 @@ export class Dsbc {
     this.#membership = undefined;
     for (const end of this.#endings.splice(0)) end();
     await this.servers.stop();
+    this.#tallies.close();
     await this.#carrier?.close();
     this.#carrier = undefined;
     if (this.#options.registry === undefined) await this.#registry?.close();
@@ -478,6 +483,7 @@ export class Dsbc {
       tokens: () => this.#tokens,
       linkOf: (entry) => this.servers.linkOf(entry),
       relays,
+      refusals: this.#tallies,
       observer: { requestEnded: (record) => countRequest(this.metrics, record) },
       log,
       now,

@@ -2,6 +2,7 @@ import { Admission, type Refusal, type Standing } from './admission/admission';
 import { RuleLimits } from './admission/rule-limits';
 import type { Config } from './config/types';
 import { ask, type Registry } from './dispatch/ask';
+import { askedFor } from './dispatch/asked-for';
 import { flowFact } from './dispatch/flows';
 import type { Lessons } from './dispatch/lessons';
 import { orderFor, type CarriedDecision, type OrderFacts, type OrderParts } from './dispatch/order';
@@ -37,6 +38,7 @@ import { destinationOf, sourceOf, type Snapshot, type Source } from './routing/s
 import type { NodeStates } from './routing/states';
 import type { MonotonicClock } from './telemetry/clock';
 import type { Logger } from './telemetry/logger';
+import type { TalliedLines } from './telemetry/tallied-lines';
 
 /** What a reload swaps: one request sees one of these from beginning to end. */
 export interface Settings {
@@ -63,6 +65,8 @@ export interface PipelineParts {
   readonly linkOf: OrderParts['linkOf'];
   readonly relays: Relays;
   readonly observer: PipelineObserver;
+  /** For the requests that are not let in. */
+  readonly refusals: Pick<TalliedLines, 'note'>;
   readonly log: Logger;
   readonly now: MonotonicClock;
   readonly newId: () => string;
@@ -489,6 +493,15 @@ export class Pipeline {
     }
     this.#observe(record);
     this.#parts.log.debug(logFields(record), 'request refused');
+    this.#tally(record, refusal);
+  }
+
+  /** What an instance that serves turns away is told of, in numbers; a standby hears what is another's to answer. */
+  #tally({ source, server, role, sourceName, status, ending }: RequestRecord, reason: Refusal): void {
+    if (reason === 'standby') return;
+    const level = reason === 'draining' ? 'info' : 'warn';
+    const fields = { reason, source, server, role, sourceName, status, ending };
+    this.#parts.refusals.note(`${reason} ${source}`, fields, 'requests refused', level);
   }
 
   /** A fault of ours, or a hook whose policy is to fail: 500, if the caller has no answer yet. */
@@ -520,7 +533,7 @@ export class Pipeline {
     const { record, request } = call;
     const { admission, log } = this.#parts;
     if (record.status !== undefined) {
-      const what = record.key ?? record.reason ?? '';
+      const what = askedFor(request.message, record);
       if (admission.ended(request.source.address, record.role, record.status, what)) {
         log.warn({ source: record.source }, 'source blocked: all it sends fails');
       }

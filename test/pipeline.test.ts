@@ -448,6 +448,80 @@ describe('the line of a request', () => {
   });
 });
 
+describe('admission', () => {
+  const foreign = (user: string): SipRequest => ({
+    method: 'REGISTER',
+    uri: 'sip:victim.example',
+    from: `<sip:${user}@victim.example>;tag=a`,
+    to: `<sip:${user}@victim.example>`,
+  });
+  const invite = (from: string, to: string): SipRequest => ({
+    uri: `sip:${to}@example.com`,
+    from: `<sip:${from}@example.com>;tag=a`,
+    to: `<sip:${to}@example.com>`,
+    headers: [`Contact: <sip:${from}@203.0.113.7:40812>`],
+  });
+  const limits = { per_source: { failed_requests: 50 } };
+  const blockedAfter = async (
+    lab: PipelineLab,
+    request: (i: number) => SipRequest | string,
+  ): Promise<number> => {
+    for (let i = 0; i < 130; i++) if ((await lab.send(request(i))).dropped) return i;
+    return Infinity;
+  };
+
+  it('blocks who tries many users, at whatever domain, refused by whomever', async () => {
+    expect(await blockedAfter(new PipelineLab({ config: { limits } }), (i) => foreign(`u${i}`))).toBe(50);
+    expect(await blockedAfter(new PipelineLab({ config: { limits } }), (i) => register(`4${i}`))).toBe(50);
+    const hooked = new PipelineLab({ config: { limits } });
+    hooked.hooks.add('onRequest', () => ({ respond: { status: 403 } }));
+    expect(await blockedAfter(hooked, (i) => register(`4${i}`))).toBe(50);
+    const malformed = (i: number): string =>
+      requestText(register(`4${i}`)).replace('CSeq: 1 REGISTER\r\n', '');
+    expect(await blockedAfter(new PipelineLab({ config: { limits } }), malformed)).toBe(50);
+  });
+
+  it('blocks who is nobody here and dials many numbers', async () => {
+    const lab = new PipelineLab({ config: { limits } });
+    expect(await blockedAfter(lab, (i) => invite('4100', `9011${i}`))).toBe(50);
+  });
+
+  it('lets a phone try on with a wrong account, whatever it subscribes to, and one whose calls a site refuses', async () => {
+    const lab = new PipelineLab({ config: { limits } });
+    const phone = (i: number): SipRequest =>
+      i % 2 === 0 ? register('4999') : { ...invite('4999', `20${i}`), method: 'SUBSCRIBE' };
+    expect(await blockedAfter(lab, phone)).toBe(Infinity);
+    expect(await blockedAfter(lab, () => foreign('4999'))).toBe(Infinity);
+    const calls = new PipelineLab({ config: { limits }, carry: answersWith(403) });
+    expect(await blockedAfter(calls, (i) => invite('1001', `1202555${i}`))).toBe(Infinity);
+  });
+
+  it('tells of the first request of a source that it refuses, and counts the others', async () => {
+    const lab = new PipelineLab({ config: { limits: { per_source: { burst: 2, requests_per_s: 1 } } } });
+    for (let i = 0; i < 100; i++) await lab.send(register());
+    const refused = lab.lines.filter(({ msg }) => msg === 'requests refused');
+    const who = { source: '203.0.113.7', server: 'main', role: 'endpoint' };
+    expect(refused).toMatchObject([{ level: 'warn', reason: 'too_fast', status: 503, count: 1, ...who }]);
+    lab.now = 30_000;
+    for (let i = 0; i < 3; i++) await lab.send(register());
+    const again = lab.lines.filter(({ msg }) => msg === 'requests refused');
+    expect(again.slice(1)).toMatchObject([{ reason: 'too_fast', count: 98, ...who }]);
+  });
+
+  it.each([
+    ['draining', 'info'],
+    ['standby', undefined],
+  ] as const)('while it is %s', async (mode, level) => {
+    const lab = new PipelineLab();
+    lab.admission.setMode(mode);
+    await lab.send(register());
+    const refused = lab.lines.filter(({ msg }) => msg === 'requests refused');
+    expect(refused.map((line) => [line['reason'], line.level])).toEqual(
+      level === undefined ? [] : [[mode, level]],
+    );
+  });
+});
+
 describe('faults', () => {
   it('of a relay end in 500 and a log line, not in the process', async () => {
     const lab = new PipelineLab({ carry: () => Promise.reject(new Error('relay broke')) });

@@ -110,14 +110,14 @@ export class Admission {
 
   /**
    * Learns how a request of an endpoint ended.
-   * @param what the key it was about, or what was wrong with it: a source is blocked for many different failures
+   * @param what it was about (dispatch/asked-for.ts): a source is blocked for many different ones
    * @returns true if its source is blocked from now on
    */
   ended(address: string, role: Role, status: number, what: string): boolean {
     if (!this.#isLimited(address, role)) return false;
     // A challenge says that the site knows whom it asks: no failure, and no success before it is answered.
     if (status >= 200 && status < 400) this.#sources.succeeded(address);
-    else if (SUSPICIOUS.has(status)) return this.#sources.failed(address, what.slice(0, 64));
+    else if (SUSPICIOUS.has(status)) return this.#sources.failed(address, what);
     return false;
   }
 

@@ -79,10 +79,12 @@ export const limits = z
         failed_requests: count(1, 1_000_000)
           .default(50)
           .describe(
-            'Requests that ended unknown (404), malformed or refused within `failed_window_s` that block a source without any success.',
+            'So many different addresses that a source asks for in vain within `failed_window_s`, without any success (2xx, 3xx) between them, block it: its requests end 400, 403, 404, 414, 416, 420, 481, 482 or 483, by whom and for whatever domain. The address is that of the To of a REGISTER, else of the From, as sent; of an INVITE that gets to no site, together with the called one.',
           ),
         failed_window_s: seconds(1, 3600).default(60).describe('Length of that window.'),
-        block_s: seconds(1, 86_400).default(60).describe('How long a source stays blocked.'),
+        block_s: seconds(1, 86_400)
+          .default(60)
+          .describe('How long a source stays blocked: it gets no answer at all.'),
         max_sources: count(100, 10_000_000)
           .default(200_000)
           .describe('Sources kept count of; the oldest are forgotten.'),
