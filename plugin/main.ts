@@ -118,6 +118,7 @@ export class Dsbc {
       config,
       tokens: () => this.#tokens,
       log: this.log,
+      tallies: this.#tallies,
       errorQueue: udpErrorQueues(config.native),
     });
     this.#sites = new SiteWatch({

@@ -7,6 +7,7 @@ export {
 } from './server';
 export type { Clock, Timer } from './clock';
 export { DEFAULT_LIMITS, type Limits } from './limits';
+export type { MalformedMessage } from './core/request-sorter';
 export type { Log } from './log';
 export type { Resolver } from './proxy/next-hop';
 export type { EntryAddress, TransportName } from './transport/flow';

@@ -7,7 +7,7 @@ import { ApplicationRequests } from './core/application-requests';
 import { FlowFinder } from './core/flow-finder';
 import { OwnRequests } from './core/own-requests';
 import { ProxyCommand } from './core/proxy-command';
-import { RequestSorter, type SorterCounts } from './core/request-sorter';
+import { RequestSorter, type MalformedMessage, type SorterCounts } from './core/request-sorter';
 import { Self } from './core/self';
 import { ClientDialogs } from './dialog/client-dialogs';
 import { DialogTable } from './dialog/dialog-table';
@@ -44,6 +44,8 @@ export interface EmbeddedOptions {
     readonly secret: string;
   };
   readonly logger?: Log;
+  /** Told of each message that is malformed, which no application gets: for a log that does not flood. */
+  readonly onMalformed?: (message: MalformedMessage) => void;
   readonly clock?: Clock;
   readonly limits?: Partial<Limits>;
   readonly resolver?: Resolver;
@@ -224,7 +226,7 @@ class Server implements EmbeddedServer {
           send,
           entryFor: (transport, address) => this.#transport.entryFor(transport, address),
         }),
-      log: this.#log,
+      malformed: (message) => options.onMalformed?.(message),
     });
     this.#transactions = new TransactionLayer({ send, clock, limits, sink: this.#sorter });
   }

@@ -7,11 +7,14 @@ import { createLink, untilConnected, type LinkConfig } from '../link/create-link
 import type { SipLink } from '../link/sip-link';
 import type { FlowTokens } from '../nat/flow-token';
 import type { Logger } from '../telemetry/logger';
+import type { TalliedLines } from '../telemetry/tallied-lines';
 
 export interface SipServersParts {
   readonly config: Config;
   readonly tokens: () => FlowTokens;
   readonly log: Logger;
+  /** What is not let through or not readable is counted here. */
+  readonly tallies: Pick<TalliedLines, 'note'>;
   /** For embedded servers: how they hear of requests to closed ports. */
   readonly errorQueue?: (() => UdpErrorQueue) | undefined;
 }
@@ -133,7 +136,7 @@ export class SipServers {
     server: Extract<SipServerConfig, { server: 'embedded' }>,
     secret: string,
   ): Promise<EmbeddedServer> {
-    const { config, tokens, log, errorQueue } = this.#parts;
+    const { config, tokens, log, tallies, errorQueue } = this.#parts;
     const { address, port, transports } = server.entry;
     const keys = config.nat.keys.map((key) => key.secret);
     try {
@@ -141,6 +144,12 @@ export class SipServers {
         addresses: [{ address, port, transports }],
         control: { host: '127.0.0.1', port: 0, secret },
         logger: log.child({ server: server.name }),
+        onMalformed: (message) =>
+          tallies.note(
+            `malformed ${message.source}`,
+            { server: server.name, ...message },
+            'malformed messages',
+          ),
         verifyFlow: (user) => tokenFlow(tokens(), user),
         ...(errorQueue === undefined ? {} : { errorQueue }),
         // Instances of a group share these, so that each forwards the in-dialog requests of all.

@@ -138,6 +138,27 @@ describe('an instance on the embedded server', () => {
     return { one, two, toSite, dsbc, device, close };
   }
 
+  it('tells of messages that it cannot read, the first of a source at once and the others in numbers', async () => {
+    const port = await freePort();
+    const lines: object[] = [];
+    const warn = (fields: object, msg?: string): void => void lines.push({ ...fields, msg });
+    const dsbc = createDsbc({ config: config(port), logger: { ...silentLogger, warn } });
+    await dsbc.start();
+    const scanner = createSocket('udp4');
+    await new Promise<void>((resolve) => scanner.bind(0, '127.0.6.6', resolve));
+    const head = 'Via: SIP/2.0/UDP 127.0.6.6;branch=z9hG4bKx\r\nFrom: <sip:a@b>;tag=1\r\nTo: <sip:a@b>\r\n';
+    for (let i = 0; i < 20; i++)
+      scanner.send(`REGISTER\r\n${head}Call-ID: ${i}\r\nCSeq: 1 REGISTER\r\n\r\n`, port, '127.0.0.1');
+    await new Promise((resolve) => setTimeout(resolve, 100));
+    const malformed = (): object[] =>
+      lines.filter((line) => 'msg' in line && line.msg === 'malformed messages');
+    const who = { server: 'main', source: '127.0.6.6', transport: 'udp', status: 400 };
+    expect(malformed()).toMatchObject([{ ...who, reason: 'malformed request line', count: 1 }]);
+    scanner.close();
+    await dsbc.stop();
+    expect(malformed().slice(1)).toMatchObject([{ ...who, count: 19 }]);
+  });
+
   it('takes a new configuration without losing a request under way; a bad one changes nothing', async () => {
     const { one, two, toSite, dsbc, device, close } = await lab();
     one.script = () => ({ status: 200, afterMs: 300 });

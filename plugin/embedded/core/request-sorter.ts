@@ -5,10 +5,9 @@ import { parseMessage } from '../../message/parse';
 import type { SipMessage } from '../../message/sip-message';
 import type { Routes } from '../control/routes';
 import type { ServerDialogs } from '../dialog/server-dialogs';
-import type { Log } from '../log';
 import { isAlongOurRoute, type InDialogForwarder } from '../proxy/in-dialog';
 import type { TransactionLayer, TransactionSink } from '../transaction/transaction-layer';
-import type { Flow, Sent } from '../transport/flow';
+import type { Flow, Sent, TransportName } from '../transport/flow';
 import { answerText } from '../wire/answer';
 import { answerFlow, noteSource, type Inbound } from '../wire/inbound';
 import type { Line } from '../wire/text';
@@ -39,6 +38,15 @@ export interface SorterCounts {
   strayDropped: number;
 }
 
+/** A message that the server deals with by itself, since nobody could read it. */
+export interface MalformedMessage {
+  readonly reason: string;
+  /** What it was answered; absent: nothing. */
+  readonly status?: number;
+  readonly source: string;
+  readonly transport: TransportName;
+}
+
 export interface SorterEnvironment {
   readonly send: (flow: Flow, text: string, sent?: Sent) => void;
   readonly self: Self;
@@ -48,7 +56,7 @@ export interface SorterEnvironment {
   readonly dialogs: ServerDialogs;
   readonly transactions: () => TransactionLayer;
   readonly forwardStray: (inbound: Inbound) => boolean;
-  readonly log: Log;
+  readonly malformed: (message: MalformedMessage) => void;
 }
 
 /** Decides what becomes of each message from the network. */
@@ -66,19 +74,18 @@ export class RequestSorter implements TransactionSink {
     const parsed = parseMessage(text);
     const size = text.length;
     if (!parsed.ok || broken !== undefined) {
-      this.counts.malformed += 1;
       const { message } = parsed;
       const reason = broken ?? (parsed.ok ? 'Bad Request' : parsed.reason);
-      this.#environment.log.debug({ reason, source: flow.address }, 'malformed message');
       if (message?.kind === 'request')
-        this.refuse({ message: noteSource(message, flow), flow, size }, 400, reason);
+        this.#refuseBad({ message: noteSource(message, flow), flow, size }, { status: 400, reason });
+      else this.#malformed(flow, reason);
       return;
     }
     const { message } = parsed;
     if (message.kind === 'response') {
       const fault = checkResponse(message);
       if (fault === undefined) this.#environment.transactions().receive({ message, flow, size });
-      else this.counts.malformed += 1;
+      else this.#malformed(flow, fault);
       return;
     }
     this.#receiveRequest({ message: noteSource(message, flow), flow, size });
@@ -138,13 +145,19 @@ export class RequestSorter implements TransactionSink {
   }
 
   #refuseBad(inbound: Inbound, { status, reason, headers = [] }: Refusal): void {
-    this.counts.malformed += 1;
+    this.#malformed(inbound.flow, reason, status);
     this.refuse(
       inbound,
       status,
       reason,
       headers.map(([name, value]) => ({ name, value })),
     );
+  }
+
+  #malformed({ address, transport }: Flow, reason: string, status?: number): void {
+    this.counts.malformed += 1;
+    const answered = status === undefined ? {} : { status };
+    this.#environment.malformed({ reason, ...answered, source: address, transport });
   }
 
   #needsDialog(message: SipMessage): boolean {
