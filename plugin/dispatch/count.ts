@@ -24,6 +24,8 @@ const OUTCOMES = {
   aborted: 'cancelled',
   link_lost: 'transport_error',
 } as const;
+/** How an attempt ended, as `dsbc_attempts_total` says it. */
+export const ATTEMPT_OUTCOMES = [...Object.values(OUTCOMES), 'unavailable'] as const;
 
 /** Counts one request that has ended. */
 export function countRequest(metrics: Metrics, record: Readonly<RequestRecord>): void {

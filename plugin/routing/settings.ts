@@ -21,10 +21,12 @@ export interface SiteSettings {
   readonly nat_dialogs?: NatDialogs | undefined;
 }
 
+/** `auto`: equal shares; else a percentage for each site, together 100. */
+export type LoadDistribution = 'auto' | Readonly<Record<string, number>>;
+
 export interface SystemSettings {
   readonly domain?: string | undefined;
-  /** `auto`: equal shares; else a percentage for each site, together 100. */
-  readonly load_distribution: 'auto' | Readonly<Record<string, number>>;
+  readonly load_distribution: LoadDistribution;
   readonly affinity: Affinity;
   readonly sites: Readonly<Record<string, SiteSettings>>;
 }

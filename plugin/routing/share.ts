@@ -1,4 +1,5 @@
 import { hashText, unitOf } from './hash';
+import type { LoadDistribution } from './settings';
 
 /** A site with its configured share, as the choice sees it. */
 export interface ShareSite {
@@ -22,7 +23,7 @@ export function shareSite(system: string, name: string, share: number): ShareSit
 /** The configured shares of a system, each 0 to 1: equal under `auto`, else the percentages. */
 export function configuredShares(
   sites: readonly string[],
-  distribution: 'auto' | Readonly<Record<string, number>>,
+  distribution: LoadDistribution,
 ): readonly number[] {
   if (distribution === 'auto') return sites.map(() => 1 / sites.length);
   return sites.map((name) => (distribution[name] ?? 0) / 100);

@@ -38,7 +38,7 @@ export const METRICS = {
   dsbc_requests_in_flight: { type: 'gauge', help: 'Requests under way.', labels: [] },
   dsbc_requests_refused_total: {
     type: 'counter',
-    help: 'Requests turned away before routing: rate, blocked, malformed, overload, draining, standby.',
+    help: 'Requests turned away before routing: standby, draining, too_many, too_fast, blocked.',
     labels: ['reason'],
   },
   dsbc_dispatched_total: {
@@ -58,7 +58,7 @@ export const METRICS = {
   },
   dsbc_requests_delayed_total: {
     type: 'counter',
-    help: 'Requests that another node answered after the first one failed, by how that failed: timeout, transport_error, unavailable (503).',
+    help: 'Requests that another node answered after the first one failed, by how that failed: timeout, transport_error, link_lost, unavailable (503).',
     labels: ['method', 'relay', 'reason'],
   },
   dsbc_requests_lost_total: {

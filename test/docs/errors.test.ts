@@ -12,6 +12,18 @@ describe('the documented errors', () => {
     expect(documented).toEqual(ERRORS);
   });
 
+  it('stand together, those about one thing under one heading', () => {
+    const headings = new Map<string, Set<string>>();
+    let heading = '';
+    for (const [, level, title = ''] of text.matchAll(/^(##+) (.+)$/gm)) {
+      if (level === '##') heading = title;
+      const subject = level === '##' ? undefined : title.split('_')[1];
+      if (subject !== undefined) headings.set(subject, (headings.get(subject) ?? new Set()).add(heading));
+    }
+    expect([...headings].filter(([, under]) => under.size > 1)).toEqual([]);
+    expect([...(headings.get('HOOK') ?? [])]).toEqual(['Hooks']);
+  });
+
   it('say what to do', () => {
     for (const [, code = '', , advice = ''] of sections)
       expect([code, advice.length > 40]).toEqual([code, true]);

@@ -1,4 +1,9 @@
 import { METRICS, metricsReference } from '../../plugin/telemetry/metric-table';
+import { REFUSALS } from '../../plugin/admission/admission';
+import { ATTEMPT_OUTCOMES } from '../../plugin/dispatch/count';
+import { CACHE_EVENTS } from '../../plugin/registry/cache-statistics';
+import { EVENT_OUTCOMES } from '../../plugin/registry/provisioning/handler';
+import { NODE_STATES } from '../../plugin/routing/states';
 import { fillBlock, itIsCurrent } from '../fixtures/generated';
 import { readdirSync, readFileSync } from 'node:fs';
 import { join, resolve } from 'node:path';
@@ -14,6 +19,18 @@ describe('the documented metrics', () => {
       .join('\n');
     for (const name of Object.keys(METRICS))
       expect([name, source.includes(`'${name}'`)]).toEqual([name, true]);
+  });
+
+  it.each<[keyof typeof METRICS, readonly string[]]>([
+    ['dsbc_requests_refused_total', REFUSALS],
+    ['dsbc_events_total', EVENT_OUTCOMES],
+    ['dsbc_site_state', NODE_STATES],
+    // Invalidations have a metric of their own.
+    ['dsbc_registry_lookups_total', CACHE_EVENTS.filter((event) => event !== 'invalidated')],
+    ['dsbc_attempts_total', ATTEMPT_OUTCOMES],
+  ])('say which values the label of %s takes', (name, values) => {
+    const said = /: ([a-z_, ]+)\.$/.exec(METRICS[name].help)?.[1]?.split(', ') ?? [];
+    expect(said.sort()).toEqual([...new Set(values)].sort());
   });
 
   it('include every metric that the advice speaks of', () => {

@@ -17,6 +17,12 @@ describe('the table of rooms', () => {
     expect(() => Object.keys(rooms).forEach((room) => visit(room, []))).not.toThrow();
   });
 
+  it('is told in ARCHITECTURE.md, room by room', () => {
+    const text = readFileSync('ARCHITECTURE.md', 'utf8');
+    const told = [...text.matchAll(/^\| `(\w+)(?:\/|\.ts)` /gm)].map((match) => match[1] ?? '');
+    expect(told.sort()).toEqual(Object.keys(rooms).sort());
+  });
+
   it('is the source of the picture in ARCHITECTURE.md', () => {
     expect(() =>
       execFileSync(process.execPath, ['scripts/architecture.mjs', '--check'], { stdio: 'pipe' }),
