@@ -1,9 +1,36 @@
 import { spawnSync } from 'node:child_process';
-import { cpSync, mkdirSync, mkdtempSync, readFileSync, rmSync, symlinkSync, writeFileSync } from 'node:fs';
+import {
+  cpSync,
+  mkdirSync,
+  mkdtempSync,
+  readdirSync,
+  readFileSync,
+  rmSync,
+  symlinkSync,
+  writeFileSync,
+} from 'node:fs';
 import { tmpdir } from 'node:os';
 import { dirname, join, resolve } from 'node:path';
 
 const own = JSON.parse(readFileSync('package.json', 'utf8')) as { dependencies: Record<string, string> };
+
+/** What the recipes take for given. */
+const GIVEN = `declare const dsbc: import('drachtio-dsbc').Dsbc;
+declare function whereIs(number: string, options: { signal: AbortSignal }): Promise<string | undefined>;
+`;
+
+/** The lines of JavaScript that a document shows, as a user of TypeScript writes them. */
+const snippetsOf = (from: string): { from: string; lines: string }[] =>
+  [...(from.endsWith('.md') ? readFileSync(from, 'utf8') : '').matchAll(/^```(?:js|ts)\n([^]*?)^```/gm)].map(
+    ([, lines = '']) => ({
+      from,
+      lines: `${lines.includes('const dsbc =') ? '' : GIVEN}export {};\n${lines.replace(
+        /^const (.+) = require\((.+)\);$/gm,
+        (_, names: string, module: string) =>
+          names.startsWith('{') ? `import ${names} from ${module};` : `import ${names} = require(${module});`,
+      )}`,
+    }),
+  );
 
 describe('the published types', () => {
   let folder: string;
@@ -21,7 +48,7 @@ describe('the published types', () => {
   });
   afterAll(() => rmSync(folder, { recursive: true, force: true }));
 
-  it('fit drachtio-srf’s own, where the middleware is given to it', () => {
+  it('fit drachtio-srf’s own, and what the documents show', () => {
     writeFileSync(
       join(folder, 'middleware.ts'),
       `import { createDsbc } from 'drachtio-dsbc';
@@ -33,13 +60,20 @@ srf.use('invite', dsbc.middleware());
 srf.invite(dsbc.middleware());
 `,
     );
+    const shown = ['README.md', ...readdirSync('docs').map((name) => join('docs', name))].flatMap(snippetsOf);
+    expect(shown.map(({ from }) => from)).toEqual(expect.arrayContaining(['README.md', 'docs/hooks.md']));
+    const files = shown.map(({ from, lines }, index) => {
+      const name = `${from.replace(/\W/g, '-')}-${index}.ts`;
+      writeFileSync(join(folder, name), lines);
+      return name;
+    });
     const options = ['--noEmit', '--strict', '--skipLibCheck', '--esModuleInterop'];
     const { stdout } = spawnSync(
       process.execPath,
       [
         resolve('node_modules/typescript/bin/tsc'),
         ...options,
-        ...['--module', 'node16', '--target', 'es2022', '--types', 'node', 'middleware.ts'],
+        ...['--module', 'node16', '--target', 'es2022', '--types', 'node', 'middleware.ts', ...files],
       ],
       { cwd: folder, encoding: 'utf8' },
     );
