@@ -46,6 +46,14 @@ describe('the npm package', () => {
     expect(refusing).toEqual([]);
   });
 
+  it('is named by its version where pages say how to install it', () => {
+    const { version } = JSON.parse(readFileSync('package.json', 'utf8')) as { version: string };
+    const named = ['README.md', 'docs/cli.md', 'docs/topologies.md'].map(
+      (page) => /drachtio-dsbc-[\d.]+\.tgz/.exec(readFileSync(page, 'utf8'))?.[0],
+    );
+    expect(new Set(named)).toEqual(new Set([`drachtio-dsbc-${version}.tgz`]));
+  });
+
   it('has every file and folder that its pages link to', () => {
     const has = (path: string): boolean =>
       packed.has(path) || [...packed].some((file) => file.startsWith(`${path.replace(/\/$/, '')}/`));
