@@ -8,6 +8,7 @@ import { ping, presence, type OwnRequestsParts } from './dispatch/own-requests';
 import { DsbcError } from './errors';
 import type { Group } from './ha/group';
 import { Hooks, type Hook, type HookName, type HookOptions, type HookSet } from './hooks';
+import { remindToConnect } from './instance/connect-reminder';
 import { HandOver } from './instance/hand-over';
 import { Membership } from './instance/membership';
 import { keysDiffer, reloaded, type ReloadResult } from './instance/reload';
@@ -244,6 +245,8 @@ export class Dsbc {
     const { servers, missing } = this.servers.standing();
     this.#saidServing = servers.length > 0;
     if (this.#saidServing) this.log.info({ servers, ...(missing.length > 0 ? { missing } : {}) }, 'serving');
+    else if (this.#shared?.isConnecting() === false)
+      this.log.warn({ missing }, 'not serving: srf.connect has not been called');
     else this.log.warn({ missing }, 'not serving: no SIP server is connected; trying on');
   }
 
@@ -302,7 +305,9 @@ export class Dsbc {
       prepare(this.#shared.link);
       if (this.#routesItself) this.#shared.askForVerbs();
       else this.#shared.subscribe();
-      if (this.#shared.isConnecting()) await this.servers.reach(this.#shared.link);
+      const isConnecting = (): boolean => this.#shared?.isConnecting() === true;
+      if (isConnecting()) await this.servers.reach(this.#shared.link);
+      else this.#endings.push(remindToConnect(isConnecting, () => this.#saySo()));
     }
     this.#keepalive = new Keepalive({
       table: this.bindings,
@@ -516,7 +521,10 @@ export class Dsbc {
     this.#tellGroup();
     if (state === 'lost') this.log.error(line, 'SIP server lost');
     else this.log.info(line, 'SIP server');
-    if (state === 'connected') this.#saySo();
+    if (state !== 'connected') return;
+    const misplaced = this.servers.entryTrouble(link.name);
+    if (misplaced !== undefined) this.log.warn({ server: link.name }, misplaced);
+    this.#saySo();
   }
 
   #ownRequests(): OwnRequestsParts {

@@ -16,6 +16,11 @@ export const sipServerView = z.object({
   address: z.string(),
   port: z.number(),
   state: z.string().describe('connecting, connected, lost or closed.'),
+  trouble: z
+    .string()
+    .describe(
+      'Why it is not connected, or that it does not listen on its entry address; empty if all is well.',
+    ),
 });
 
 export const statusView = z.object({

@@ -116,11 +116,12 @@ function statusText(status: StatusView, sites: readonly SiteView[], group: Group
         : `not ready: ${status.reasons.join('; ')}`
   }`;
   const servers = columns(
-    status.sip_servers.map(({ name, server, address, port, state }) => [
+    status.sip_servers.map(({ name, server, address, port, state, trouble }) => [
       name,
       server,
       `${address}:${port}`,
       state,
+      trouble,
     ]),
   );
   const rows = sites.map((site) => [

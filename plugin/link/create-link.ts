@@ -118,6 +118,7 @@ export function wrapSrf(
   const agent = connected ?? prepareAgent(srf);
   const library = new SharedLibrary(srf, agent, sipFrame, now);
   const link = newLink(name, library, options.times ?? {}, log, now);
+  if (connected?.wp === undefined) link.trouble = 'srf.connect has not been called';
   if (connected) {
     if (connected.wp !== undefined) link.attach(connected.wp);
     link.takeOverConnections();

@@ -52,6 +52,8 @@ export class DrachtioLink implements DialogLink {
   state: LinkState = 'connecting';
   capabilities: LinkCapabilities = DRACHTIO_CAPABILITIES;
   addresses: readonly TransportAddress[] = [];
+  bound: readonly TransportAddress[] = [];
+  trouble: string | undefined;
   private readonly channel: CommandChannel;
   private readonly inbound = new InboundTable();
   private readonly legs = new LegTable();
@@ -103,9 +105,18 @@ export class DrachtioLink implements DialogLink {
       down: (socket) => {
         this.onDown(socket);
       },
+      failed: (why) => {
+        this.trouble = why;
+      },
     });
     this.channel.guard = guard;
+    this.trouble = undefined;
     if (this.state === 'closed') guard.close();
+  }
+
+  get control(): string | undefined {
+    const { host, port } = this.library.agent.wp ?? {};
+    return host === undefined || port === undefined ? undefined : `${host}:${port}`;
   }
 
   get dialogs(): number {
@@ -282,10 +293,11 @@ export class DrachtioLink implements DialogLink {
     if (!authenticating) return;
     if (!frame.ok) {
       this.sayRefused();
-      this.channel.guard?.reset(socket, 'secret refused', 'debug');
+      this.channel.guard?.reset(socket, `it refused the secret (${this.secretName})`, 'debug');
       return;
     }
     this.addresses = readHostports(frame.tokens[0] ?? '');
+    this.bound = readHostports(frame.tokens[2] ?? '');
     this.capabilities = readCapabilities(frame.tokens[3]);
     this.log.info({ server: frame.tokens[1], addresses: frame.tokens[0] }, 'link up');
     this.onUp(socket);
@@ -424,6 +436,7 @@ export class DrachtioLink implements DialogLink {
   private onUp(socket: Socket): void {
     this.channel.guard?.authenticated(socket);
     this.socket = socket;
+    this.trouble = undefined;
     if (this.capabilities.flowClosedEvents) this.channel.sendAndForget(socket, 'route|flow_closed');
     this.heartbeat?.stop();
     this.heartbeat = new Heartbeat(

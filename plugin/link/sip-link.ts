@@ -203,6 +203,12 @@ export interface SipLink {
   readonly capabilities: LinkCapabilities;
   /** What the server says it listens on, learnt at connection. */
   readonly addresses: readonly TransportAddress[];
+  /** The addresses of the machine itself that it listens on; others than `addresses` where it has an external one. */
+  readonly bound: readonly TransportAddress[];
+  /** `host:port` of the control port; absent until the application that shares its connection has called `srf.connect`. */
+  readonly control: string | undefined;
+  /** Why it is not connected, as far as it is known: what came of the last attempt, or ended the connection. */
+  readonly trouble: string | undefined;
   readonly load: LinkLoad;
   request(request: ClientRequest): Promise<ClientOutcome>;
   proxy(request: InboundRequest, options: ProxyOptions): Promise<ProxyOutcome>;

@@ -1,6 +1,7 @@
 import { connect as connectTcp, type Socket } from 'node:net';
 import { connect as connectTls, type ConnectionOptions } from 'node:tls';
 import type { Logger } from '../telemetry/logger';
+import { failureWords } from './failure-words';
 import { FrameDecoder, encodeFrame } from './frame';
 import { SendGate } from './send-gate';
 import type { WireProtocol } from './srf';
@@ -21,6 +22,8 @@ export interface WireGuardEvents {
   frame(socket: Socket, frame: Buffer): void;
   /** The connection is gone. */
   down(socket: Socket): void;
+  /** What ended a connection, or the attempt to make one, in words. */
+  failed(why: string): void;
 }
 
 /**
@@ -33,6 +36,8 @@ export class WireGuard {
   private readonly decoders = new WeakMap<Socket, FrameDecoder>();
   private readonly gates = new WeakMap<Socket, SendGate>();
   private readonly sockets = new Set<Socket>();
+  /** Sockets of which it was told why they ended. */
+  private readonly explained = new WeakSet<Socket>();
   private readonly connectTimers = new Map<Socket, NodeJS.Timeout>();
   private retryTimer: NodeJS.Timeout | undefined;
   private attempts = 0;
@@ -72,6 +77,7 @@ export class WireGuard {
     wire.on('close', (socket: Socket) => {
       this.sockets.delete(socket);
       this.stopConnectTimer(socket);
+      this.explain(socket, 'the SIP server ended the connection');
       this.events.down(socket);
     });
   }
@@ -107,6 +113,7 @@ export class WireGuard {
 
   /** Drops the connection at once; reconnection follows unless the guard is closed. */
   reset(socket: Socket, why: string, level: 'warn' | 'debug' = 'warn'): void {
+    this.explain(socket, why);
     this.options.log[level]({ why, host: this.wire.host, port: this.wire.port }, 'control connection reset');
     this.sockets.delete(socket);
     socket.destroy();
@@ -121,6 +128,12 @@ export class WireGuard {
     for (const timer of this.connectTimers.values()) clearTimeout(timer);
     this.connectTimers.clear();
     for (const socket of this.sockets) socket.destroy();
+  }
+
+  private explain(socket: Socket, why: string): void {
+    if (this.explained.has(socket)) return;
+    this.explained.add(socket);
+    this.events.failed(why);
   }
 
   private newId(): string {
@@ -138,6 +151,9 @@ export class WireGuard {
       }),
     );
     this.sockets.add(socket);
+    socket.on('error', (error) => {
+      this.explain(socket, failureWords(error));
+    });
   }
 
   private write(socket: Socket, id: string, bytes: Buffer): void {

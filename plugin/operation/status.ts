@@ -7,8 +7,9 @@ export function readiness(dsbc: Dsbc): ReadinessView {
   const reasons: string[] = [];
   if (dsbc.state !== 'running') reasons.push(`it is ${dsbc.state}`);
   if (dsbc.admission.mode !== 'serving') reasons.push(`it is ${dsbc.admission.mode}`);
-  for (const [name, link] of dsbc.servers.links)
-    if (link.state !== 'connected') reasons.push(`SIP server ${name} is ${link.state}`);
+  for (const [name, { state, trouble }] of dsbc.servers.links)
+    if (state !== 'connected')
+      reasons.push(`SIP server ${name} is ${state}${trouble === undefined ? '' : `: ${trouble}`}`);
   const status = dsbc.isReady && dsbc.admission.mode === 'serving' ? 'ready' : 'not_ready';
   return { status, reasons };
 }
@@ -32,6 +33,7 @@ export async function status(dsbc: Dsbc, startedAt: number, now: number): Promis
       address: entry.address,
       port: entry.port,
       state: dsbc.servers.links.get(name)?.state ?? 'closed',
+      trouble: dsbc.servers.trouble(name) ?? '',
     })),
     registry: { driver: config.registry.driver, up: registryIsUp(dsbc) },
     native: dsbc.native ?? null,

@@ -8,6 +8,7 @@ import type { SipLink } from '../link/sip-link';
 import type { FlowTokens } from '../nat/flow-token';
 import type { Logger } from '../telemetry/logger';
 import type { TalliedLines } from '../telemetry/tallied-lines';
+import { entryTrouble } from './entry-check';
 
 export interface SipServersParts {
   readonly config: Config;
@@ -60,6 +61,19 @@ export class SipServers {
     return { servers: names(true), missing: names(false) };
   }
 
+  /** Why a server is not connected, or that a connected one does not listen on its entry address. */
+  trouble(name: string): string | undefined {
+    const link = this.#links.get(name);
+    return link === undefined || link.state === 'connected' ? this.entryTrouble(name) : link.trouble;
+  }
+
+  /** Whether and where a connected server listens instead of at its entry address. */
+  entryTrouble(name: string): string | undefined {
+    const link = this.#links.get(name);
+    const server = this.#parts.config.sip_servers.find((one) => one.name === name);
+    return link === undefined || server === undefined ? undefined : entryTrouble(server, link);
+  }
+
   /** A link made elsewhere: the application's own connection. */
   adopt(link: SipLink): void {
     this.#links.set(link.name, link);
@@ -70,10 +84,11 @@ export class SipServers {
     try {
       await untilConnected(link, CONNECT_MS);
     } catch {
-      const server = this.#parts.config.sip_servers.find(({ name }) => name === link.name);
-      const control = server?.server === 'drachtio' ? server.control : undefined;
-      const at = control === undefined ? {} : { control: `${control.host}:${control.port}` };
-      this.#parts.log.error({ server: link.name, ...at }, 'SIP server not reached yet; trying on');
+      const { name, control, trouble } = link;
+      this.#parts.log.error(
+        { server: name, control, reason: trouble },
+        'SIP server not reached yet; trying on',
+      );
     }
   }
 

@@ -27,14 +27,16 @@ describe('the start of dsbc run', () => {
   const programs: Child[] = [];
   const servers: EmbeddedServer[] = [];
 
-  const write = (options: { secret?: string; token?: string; more?: string } = {}): Promise<void> =>
+  const write = (
+    options: { secret?: string; entry?: string; token?: string; more?: string } = {},
+  ): Promise<void> =>
     writeFile(
       file,
       `domains: [example.com]
 sip_servers:
   - name: main
     server: drachtio
-    entry: { address: 127.0.0.1, port: ${sip} }
+    entry: { address: ${options.entry ?? '127.0.0.1'}, port: ${sip} }
     control: { port: ${control}, secret: ${options.secret ?? 'right'} }
 default_system: source
 systems: { source: { sites: { main: { nodes: [{ uri: 'sip:127.0.0.1:9' }] } } } }
@@ -82,13 +84,17 @@ ${options.more ?? ''}`,
       503,
       {
         status: 'not_ready',
-        reasons: expect.arrayContaining(['it is starting', 'SIP server main is connecting']),
+        reasons: expect.arrayContaining([
+          'it is starting',
+          `SIP server main is connecting: connect ECONNREFUSED 127.0.0.1:${control}`,
+        ]),
       },
     ]);
     expect(await ask('/v1/sites')).toMatchObject([200, { sites: [{ site: 'main' }] }]);
     expect(await ask('/v1/ha')).toMatchObject([404, {}]);
     await until(program, '"msg":"not serving: no SIP server is connected; trying on"');
     expect(program.output).toContain(`"missing":["main 127.0.0.1:${sip}"]`);
+    expect(program.output).toContain(`"reason":"connect ECONNREFUSED 127.0.0.1:${control}"`);
     expect(program.output).not.toContain('"msg":"serving"');
     await serve();
     await until(program, '"msg":"serving"');
@@ -108,8 +114,25 @@ ${options.more ?? ''}`,
       setting: 'sip_servers[0].control.secret',
       msg: 'the SIP server refused the secret; trying on',
     });
+    expect((await ask('/readyz'))[1]).toMatchObject({
+      reasons: ['SIP server main is connecting: it refused the secret (sip_servers[0].control.secret)'],
+    });
     expect(program.output).not.toContain('stack');
     expect(program.output).not.toContain('control connection reset');
+  }, 60_000);
+
+  it('says that the server does not listen where phones send to', async () => {
+    await serve();
+    await write({ entry: '127.77.0.7' });
+    const program = run();
+    await until(program, '"msg":"serving"');
+    const sentence = `SIP server main does not listen on its entry address 127.77.0.7:${sip}: it listens on udp 127.0.0.1:${sip}`;
+    const said = program.output.split('\n').filter((line) => line.includes('entry address'));
+    expect(said.map((line) => JSON.parse(line) as object)).toMatchObject([{ level: 'warn', msg: sentence }]);
+    expect((await ask('/v1/status'))[1]).toMatchObject({
+      ready: true,
+      sip_servers: [{ state: 'connected', trouble: sentence }],
+    });
   }, 60_000);
 
   it('finds a taken admin port before it opens anything of SIP', async () => {

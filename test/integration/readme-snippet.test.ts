@@ -137,6 +137,22 @@ describe('beside an application of drachtio-srf', () => {
     expect(site.count('REGISTER')).toBe(0);
   });
 
+  it('is told in the log and by readiness that it has not called srf.connect', async () => {
+    const srf = new DrachtioSrf() as unknown as Application;
+    const warn = jest.fn();
+    const config = await product.loadConfig(file);
+    const dsbc = product.createDsbc({ config, srf, logger: { ...silentLogger, warn } });
+    opened.dsbc = dsbc;
+    await dsbc.start();
+    expect(warn).toHaveBeenCalledWith(expect.anything(), 'not serving: srf.connect has not been called');
+    const admin = await product.serveAdmin(dsbc);
+    const answer = await fetch(`http://127.0.0.1:${admin.port}/readyz`);
+    expect(await answer.json()).toMatchObject({
+      reasons: ['SIP server main is connecting: srf.connect has not been called'],
+    });
+    await dsbc.stop();
+  });
+
   it('as middleware for all verbs, which it asks the server for', async () => {
     const srf = new DrachtioSrf() as unknown as Application;
     opened.srf = srf;

@@ -50,6 +50,45 @@ describe('the connection to a SIP server', () => {
     await untilConnected(lab.link, 2000);
   });
 
+  describe('says why there is none', () => {
+    const untilTrouble = async (text: string): Promise<void> => {
+      const end = Date.now() + 3000;
+      while (!(lab.link.trouble ?? '').includes(text)) {
+        if (Date.now() > end) throw new Error(`trouble: ${lab.link.trouble}`);
+        await pause(5);
+      }
+    };
+
+    it('when nobody listens, and forgets it when it is up', async () => {
+      const { port } = lab.server;
+      await lab.server.close();
+      lab.connect({ port });
+      expect(lab.link.control).toBe(`127.0.0.1:${port}`);
+      await untilTrouble(`connect ECONNREFUSED 127.0.0.1:${port}`);
+      lab.server = await ControlServer.listen(undefined, port);
+      await untilConnected(lab.link, 2000);
+      expect(lab.link.trouble).toBeUndefined();
+    });
+
+    it('when the secret is wrong', async () => {
+      lab.server.acceptsSecret = false;
+      lab.connect({ secretName: 'sip_servers[0].control.secret' });
+      await untilTrouble('it refused the secret (sip_servers[0].control.secret)');
+      await pause(50);
+      expect(lab.link.trouble).toContain('it refused the secret');
+    });
+
+    it('when the server hangs, or ends the connection', async () => {
+      await lab.open();
+      lab.server.answersPings = false;
+      await untilTrouble('no answer to a ping');
+      lab.server.answersPings = true;
+      await untilConnected(lab.link, 2000);
+      for (const socket of lab.server.sockets) socket.end();
+      await untilTrouble('the SIP server ended the connection');
+    });
+  });
+
   it('is lost when a ping is not answered in time', async () => {
     await lab.open();
     const lost = lab.untilState('lost');

@@ -75,6 +75,17 @@ describe('an application that shares its connection', () => {
     expect(message.endsWith(utf8('😀ü'))).toBe(true);
   });
 
+  it('is told that it has not called srf.connect, until it does', async () => {
+    shared = wrapSrf(srf, { times: FAST });
+    expect([shared.link.trouble, shared.link.control]).toEqual([
+      'srf.connect has not been called',
+      undefined,
+    ]);
+    connect();
+    expect([shared.link.trouble, shared.link.control]).toEqual([undefined, `127.0.0.1:${server.port}`]);
+    await untilConnected(shared.link, 2000);
+  });
+
   it('gives us our verbs byte for byte', async () => {
     await wrapAndConnect();
     shared.subscribe(['message']);
