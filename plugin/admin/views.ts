@@ -23,6 +23,12 @@ export const sipServerView = z.object({
     ),
 });
 
+const registryState = z.object({
+  driver: z.string(),
+  up: z.boolean().describe('It is open and connected, and look-ups do not fail.'),
+  trouble: z.string().describe('Why it is not up; empty if it is.'),
+});
+
 export const statusView = z.object({
   instance: z.string(),
   version: z.string(),
@@ -33,7 +39,7 @@ export const statusView = z.object({
   in_flight: z.number().describe('Requests under way.'),
   requests: counts.describe('Requests since start, by method.'),
   sip_servers: z.array(sipServerView),
-  registry: z.object({ driver: z.string(), up: z.boolean() }),
+  registry: registryState,
   native: z
     .object({
       running: z.enum(['native', 'typescript']),
@@ -87,11 +93,7 @@ export const siteOrder = z.strictObject({
   force: z.boolean().default(false).describe('Also if it leaves the system without an active site.'),
 });
 
-export const registryView = z.object({
-  driver: z.string(),
-  up: z.boolean(),
-  lookups: counts,
-});
+export const registryView = registryState.extend({ lookups: counts });
 
 export const lookupView = z.object({
   kind: z.string(),
@@ -186,6 +188,7 @@ export type StatusView = z.infer<typeof statusView>;
 export type SiteView = z.infer<typeof siteView>;
 export type NodeView = z.infer<typeof nodeView>;
 export type SiteOrder = z.infer<typeof siteOrder>;
+export type RegistryState = z.infer<typeof registryState>;
 export type RegistryView = z.infer<typeof registryView>;
 export type LookupView = z.infer<typeof lookupView>;
 export type CustomerView = z.infer<typeof customerView>;

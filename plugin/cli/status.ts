@@ -104,6 +104,9 @@ const canTakeOver = (status: StatusView, group: GroupView | null): boolean =>
 const nativeText = ({ running, mode, reason }: NonNullable<StatusView['native']>): string =>
   `${running === 'native' ? 'native addon' : 'TypeScript, without the native addon'} (native: ${mode}): ${reason}`;
 
+const registryText = ({ driver, up, trouble }: StatusView['registry']): string =>
+  up ? `${driver} up` : `${driver} away: ${trouble}`;
+
 function statusText(status: StatusView, sites: readonly SiteView[], group: GroupView | null): string {
   const percent = (share: number): string => `${Number((share * 100).toFixed(1))} %`;
   const sum = (counts: Readonly<Record<string, number>>): string =>
@@ -136,7 +139,7 @@ function statusText(status: StatusView, sites: readonly SiteView[], group: Group
   ]);
   return [
     head,
-    `${status.in_flight} requests under way, ${sum(status.requests)} since start; registry ${status.registry.driver} ${status.registry.up ? 'up' : 'away'}`,
+    `${status.in_flight} requests under way, ${sum(status.requests)} since start; registry ${registryText(status.registry)}`,
     ...(status.native === null ? [] : [nativeText(status.native)]),
     '',
     servers,

@@ -5,7 +5,7 @@ import type { EventHandler } from '../registry/provisioning/handler';
 import { NODE_STATES } from '../routing/states';
 import type { CounterName } from '../telemetry/metric-table';
 import type { SitesDesk } from './sites';
-import { registryIsUp } from './status';
+import { registryState } from './status';
 import { packageVersion } from './version';
 
 /** Counters kept elsewhere as running totals: what came since the last reading is added. */
@@ -49,7 +49,7 @@ export function keepGauges(dsbc: Dsbc, sites: SitesDesk, { events, group }: Gaug
       metrics.set('dsbc_native_info', { running, mode }, 1);
     }
     metrics.set('dsbc_requests_in_flight', {}, dsbc.admission.inFlight);
-    metrics.set('dsbc_registry_up', {}, registryIsUp(dsbc) ? 1 : 0);
+    metrics.set('dsbc_registry_up', {}, registryState(dsbc).up ? 1 : 0);
     metrics.set('dsbc_bindings', {}, dsbc.bindings.size);
     metrics.set('dsbc_flows', {}, dsbc.bindings.flowCount);
     grow('dsbc_bindings_refused_total', dsbc.bindings.refused);
@@ -71,7 +71,14 @@ export function keepGauges(dsbc: Dsbc, sites: SitesDesk, { events, group }: Gaug
 
 function cacheGauges({ cache, metrics }: Dsbc, totals: Totals): void {
   if (cache === undefined) return;
-  const { size, loading: _loading, failing: _failing, invalidated, ...events } = cache.statistics();
+  const {
+    size,
+    loading: _loading,
+    failing: _failing,
+    sinceFailure: _since,
+    invalidated,
+    ...events
+  } = cache.statistics();
   metrics.set('dsbc_cache_entries', {}, size);
   metrics.add('dsbc_cache_invalidations_total', {}, totals.growth('invalidated', invalidated));
   for (const [result, total] of Object.entries(events))

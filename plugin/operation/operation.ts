@@ -6,7 +6,7 @@ import type { Registry } from '../registry/registry';
 import { keepGauges } from './gauges';
 import { groupOperation } from './group';
 import { SitesDesk } from './sites';
-import { cacheView, flowsView, readiness, registryIsUp, status } from './status';
+import { cacheView, flowsView, readiness, registryState, status } from './status';
 
 export interface OperationOptions {
   /** Reads the configuration file again and gives it to the instance. */
@@ -35,8 +35,7 @@ export function operationOf(dsbc: Dsbc, options: OperationOptions): Operation {
     sites: () => sites.views(),
     orderSite: (system, site, order) => sites.order(system, site, order),
     registry: () => ({
-      driver: dsbc.config.registry.driver,
-      up: registryIsUp(dsbc),
+      ...registryState(dsbc),
       lookups: cacheView(dsbc).events,
     }),
     lookup: async (kind, value) => {

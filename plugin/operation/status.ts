@@ -1,5 +1,7 @@
-import type { CacheView, FlowsView, ReadinessView, StatusView } from '../admin/views';
+import type { CacheView, FlowsView, ReadinessView, RegistryState, StatusView } from '../admin/views';
 import type { Dsbc } from '../main';
+import type { LookupCache } from '../registry/cache';
+import type { Registry } from '../registry/registry';
 import { packageVersion } from './version';
 
 /** Why this instance can't serve; empty if it can. */
@@ -35,21 +37,33 @@ export async function status(dsbc: Dsbc, startedAt: number, now: number): Promis
       state: dsbc.servers.links.get(name)?.state ?? 'closed',
       trouble: dsbc.servers.trouble(name) ?? '',
     })),
-    registry: { driver: config.registry.driver, up: registryIsUp(dsbc) },
+    registry: registryState(dsbc),
     native: dsbc.native ?? null,
     log_lines_dropped: dsbc.logLinesDropped,
   };
 }
 
-/** The registry is taken to be up until a question to it fails. */
-export function registryIsUp(dsbc: Dsbc): boolean {
-  return dsbc.registry !== undefined && dsbc.cache?.statistics().failing !== true;
+/** A store that tells when it is away is believed again so long after a look-up failed, in ms. */
+const FAILED_LATELY_MS = 10_000;
+
+/** Whether the registry can be asked, as far as is known: it is open and connected, and look-ups do not fail. */
+export function registryState({ config, registry, cache }: Dsbc): RegistryState {
+  const { driver } = config.registry;
+  const trouble =
+    registry === undefined ? 'it is not open' : (registry.trouble ?? lookupTrouble(registry, cache));
+  return { driver, up: trouble === undefined, trouble: trouble ?? '' };
+}
+
+function lookupTrouble(registry: Registry, cache: LookupCache | undefined): string | undefined {
+  const { failing = false, sinceFailure = 0 } = cache?.statistics() ?? {};
+  const isOld = 'trouble' in registry && sinceFailure > FAILED_LATELY_MS;
+  return failing && !isOld ? 'the last look-up failed' : undefined;
 }
 
 export function cacheView(dsbc: Dsbc): CacheView {
   const statistics = dsbc.cache?.statistics();
   if (statistics === undefined) return { entries: 0, loading: 0, failing: false, events: {} };
-  const { size, loading, failing, ...events } = statistics;
+  const { size, loading, failing, sinceFailure: _, ...events } = statistics;
   return { entries: size, loading, failing, events };
 }
 

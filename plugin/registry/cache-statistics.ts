@@ -36,6 +36,8 @@ export type CacheStatistics = Readonly<Record<CacheEvent, number>> & {
   readonly loading: number;
   /** The last load that ended failed. */
   readonly failing: boolean;
+  /** Milliseconds since a load failed; absent: none has. */
+  readonly sinceFailure: number | undefined;
 };
 
 export class CacheCounters {
@@ -64,7 +66,7 @@ export class CacheCounters {
     this.#metrics?.count(event);
   }
 
-  snapshot(size: number, loading: number, failing: boolean): CacheStatistics {
-    return { ...this.#counts, size, loading, failing };
+  snapshot(now: Omit<CacheStatistics, CacheEvent>): CacheStatistics {
+    return { ...this.#counts, ...now };
   }
 }

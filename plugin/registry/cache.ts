@@ -85,6 +85,7 @@ class RegistryCache implements LookupCache {
   readonly #options: Required<CacheOptions>;
   /** The last load that ended failed: stale answers are served without waiting for the next one. */
   #failing = false;
+  #failedAt: number | undefined;
 
   constructor({ load, options = {}, clock = monotonicClock, metrics }: CacheParts) {
     this.#load = load;
@@ -218,9 +219,11 @@ class RegistryCache implements LookupCache {
   #failed(text: string, load: Load): void {
     if (this.#loads.get(text) === load) this.#loads.delete(text);
     this.#failing = true;
+    const now = this.#now();
+    this.#failedAt = now;
     this.#counters.count('load_failed');
     const kept = this.#kept.peek(text);
-    if (kept !== undefined) kept.retryAt = this.#now() + this.#options.retryAfterErrorMs;
+    if (kept !== undefined) kept.retryAt = now + this.#options.retryAfterErrorMs;
   }
 
   invalidate(change: RegistryChange): void {
@@ -259,7 +262,12 @@ class RegistryCache implements LookupCache {
   }
 
   statistics(): CacheStatistics {
-    return this.#counters.snapshot(this.#kept.size, this.#loads.size, this.#failing);
+    return this.#counters.snapshot({
+      size: this.#kept.size,
+      loading: this.#loads.size,
+      failing: this.#failing,
+      sinceFailure: this.#failedAt === undefined ? undefined : this.#now() - this.#failedAt,
+    });
   }
 }
 

@@ -58,6 +58,8 @@ export type RegistryChange =
  */
 export interface RegistryStore extends RegistryLookup {
   readonly driver: 'memory' | 'lmdb' | 'cassandra';
+  /** Why it can't be asked now, known before a question fails; stores that are away now and then have it. */
+  readonly trouble?: string | undefined;
   get(key: RegistryKey): Promise<RegistryEntry | null>;
   /** `at`: the moment it counts as written, so that an older write that is carried out later does not win; default: now. */
   put(entry: RegistryEntry, at?: WriteTime): Promise<void>;

@@ -103,7 +103,11 @@ export const METRICS = {
     help: 'Share of new accounts that a site gets now, 0 to 1.',
     labels: ['system', 'site'],
   },
-  dsbc_registry_up: { type: 'gauge', help: '1 while the forwarding registry answers.', labels: [] },
+  dsbc_registry_up: {
+    type: 'gauge',
+    help: '1 while the forwarding registry answers: it is open and connected, and look-ups do not fail.',
+    labels: [],
+  },
   dsbc_registry_lookups_total: {
     type: 'counter',
     help: 'What the look-up cache did: hit, negative_hit, miss, coalesced, stale_while_revalidate, stale_if_error, load, load_failed, load_overtaken, evicted.',

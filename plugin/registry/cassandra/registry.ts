@@ -83,6 +83,10 @@ class Store implements CassandraRegistry {
     return this.#session.available;
   }
 
+  get trouble(): string | undefined {
+    return this.#session.trouble;
+  }
+
   #readRow(query: string, params: readonly unknown[]): Promise<types.ResultSet> {
     return this.#session.run(this.#options.deadlineMs, (client) =>
       client.execute(query, [...params], { isIdempotent: true, readTimeout: this.#options.readTimeoutMs }),

@@ -82,6 +82,14 @@ export class CassandraSession {
     return this.#closing === undefined && this.#breaker.state === CircuitState.Closed;
   }
 
+  /** Why no query could be answered now; undefined while some node is connected and answers. */
+  get trouble(): string | undefined {
+    if (this.#closing !== undefined) return 'the registry is closed';
+    if (!this.#connected || !this.available) return this.#away().message;
+    if (this.#client.getState().getConnectedHosts().length > 0) return undefined;
+    return this.#failure?.message ?? 'no node of Cassandra is connected';
+  }
+
   /** Makes the first connection. If it fails, the session goes on trying; the error says why it failed. */
   async connect(): Promise<void> {
     this.#connecting ??= this.#open(this.#client);

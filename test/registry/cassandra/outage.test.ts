@@ -235,7 +235,10 @@ describeWith(['cassandra'], 'Cassandra that comes and goes', () => {
     const { registry, cache } = await instance({ ttlMs: 1, staleWhileRevalidateMs: 0 });
     await registry.put({ kind: 'account', value: 'known', system: 'source' });
     await cache.lookup(key('known'));
+    const { registry: quiet } = instances[1]!;
+    expect([registry.trouble, quiet.trouble]).toEqual([undefined, undefined]);
     await server!.signal('SIGKILL');
+    await within(2000, () => Promise.resolve(registry.trouble !== undefined && quiet.trouble !== undefined));
     const until = performance.now() + 4000;
     while (performance.now() < until) {
       expect((await cache.lookup(key('known')))?.system).toBe('source');
@@ -261,6 +264,7 @@ describeWith(['cassandra'], 'Cassandra that comes and goes', () => {
         () => false,
       ),
     );
+    expect([registry.trouble, quiet.trouble]).toEqual([undefined, undefined]);
     expect(unhandled).toEqual([]);
   }, 240_000);
 });
