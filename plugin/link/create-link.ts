@@ -9,6 +9,7 @@ import { DEFAULT_LINK_TIMES, type LinkTimes } from './link-times';
 import { OwnLibrary, SharedLibrary } from './library-side';
 import type { DialogLink } from './sip-dialog';
 import type { SipLink } from './sip-link';
+import { SharedRoutes } from './shared-routes';
 import { isSrf, newSrf, type Agent, type LibraryMiddleware, type Srf, type WireProtocol } from './srf';
 import { extendStatusTable } from './status-table';
 
@@ -94,7 +95,8 @@ export interface SharedLink {
 /**
  * Guards the connection of an existing drachtio-srf instance and takes requests through its middleware, so
  * that the application's own routes go on beside it, with their own UTF-8 strings. Best called before
- * `srf.connect()`: what the server can do is told once, when it accepts the secret. An application that
+ * `srf.connect()`: what the server can do is told once, when it accepts the secret. `link.close()` takes back what is
+ * ours; the connection stays the application's. An application that
  * waits for connections of the server (`srf.listen()`) is not supported.
  * @throws DsbcError DSBC_CONFIG_INVALID when `srf` is no Srf instance.
  */
@@ -119,8 +121,8 @@ export function wrapSrf(
   const library = new SharedLibrary(srf, agent, sipFrame, now);
   const link = newLink(name, library, options.times ?? {}, log, now);
   if (connected?.wp === undefined) link.trouble = 'srf.connect has not been called';
-  if (connected) {
-    if (connected.wp !== undefined) link.attach(connected.wp);
+  if (connected?.wp !== undefined) {
+    link.attach(connected.wp);
     link.takeOverConnections();
   } else {
     onWire(agent, (wire) => {
@@ -128,6 +130,10 @@ export function wrapSrf(
     });
   }
   const middleware: LibraryMiddleware = (req, res, next) => {
+    if (link.state === 'closed') {
+      routes.pass(req.method, res, next);
+      return;
+    }
     const known = library.frameOf(req);
     if (known === undefined) {
       next();
@@ -145,17 +151,17 @@ export function wrapSrf(
     };
     link.deliver(request);
   };
+  const routes = new SharedRoutes(srf, agent, middleware);
+  link.share((send) => routes.takeBack(send));
   return {
     link,
     middleware,
     isConnecting: () => agent.wp !== undefined,
     askForVerbs: (methods = DISPATCHED_METHODS) => {
-      if (!srf.app.stack.some(({ method, handle }) => method === '*' && handle === middleware)) return;
-      const asked = new Set([...agent.verbs.keys()].map((verb) => verb.toLowerCase()));
-      for (const method of methods) if (!asked.has(method.toLowerCase())) agent.route(method);
+      routes.askForVerbs(methods);
     },
     subscribe: (methods = DISPATCHED_METHODS) => {
-      for (const method of methods) srf.use(method, middleware);
+      routes.subscribe(methods);
     },
   };
 }

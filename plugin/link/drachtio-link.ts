@@ -67,6 +67,9 @@ export class DrachtioLink implements DialogLink {
   private refusedAt = -Infinity;
   private captured: SipCapture | undefined;
   private readonly graces = new Set<NodeJS.Timeout>();
+  /** Only of an application's connection: takes our routes back. */
+  private takeBack: ((send: (command: string) => Promise<void>) => Promise<void>) | undefined;
+  private closing: Promise<void> | undefined;
 
   constructor(
     readonly name: string,
@@ -98,7 +101,7 @@ export class DrachtioLink implements DialogLink {
   /** Guards the library's wire; to be called once, as soon as the library has made it. */
   attach(wire: WireProtocol): void {
     const options = { log: this.log, ...this.times, libraryText: this.library.libraryText };
-    const guard = new WireGuard(wire, options, {
+    const guard = WireGuard.of(wire, options, {
       frame: (socket, frame) => {
         this.onFrame(socket, frame);
       },
@@ -111,7 +114,7 @@ export class DrachtioLink implements DialogLink {
     });
     this.channel.guard = guard;
     this.trouble = undefined;
-    if (this.state === 'closed') guard.close();
+    if (this.state === 'closed' && !this.library.shared) guard.close();
   }
 
   get control(): string | undefined {
@@ -131,12 +134,18 @@ export class DrachtioLink implements DialogLink {
     };
   }
 
+  /** The connection is an application's, and stays so: closing this link takes back what is ours and nothing else. */
+  share(takeBack: (send: (command: string) => Promise<void>) => Promise<void>): void {
+    this.takeBack = takeBack;
+  }
+
   /** Takes over connections made before the link was; they count as authenticated if the library says so. */
   takeOverConnections(): void {
     for (const [socket, record] of this.library.agent.mapServer) {
       this.channel.guard?.takeOver(socket);
       if (!record.authenticated) continue;
       this.addresses = readHostports(record.hostport ?? '');
+      this.bound = readHostports(record.localHostports ?? '');
       this.onUp(socket);
     }
   }
@@ -231,18 +240,34 @@ export class DrachtioLink implements DialogLink {
     this.flowListeners.add(listener);
   }
 
-  async close(): Promise<void> {
-    if (this.state === 'closed') return;
+  close(): Promise<void> {
+    this.closing ??= this.end();
+    return this.closing;
+  }
+
+  private async end(): Promise<void> {
+    await this.giveBack();
     clearInterval(this.sweepTimer);
     this.captured?.close();
     for (const timer of this.graces) clearTimeout(timer);
     this.graces.clear();
     const socket = this.socket;
-    this.channel.guard?.close();
+    if (!this.library.shared) this.channel.guard?.close();
     this.setState('closed');
     if (socket) this.onDown(socket);
     // Lets the sockets' own close events pass, so that nothing of the link runs after this.
     await new Promise((resolve) => setImmediate(resolve));
+  }
+
+  private async giveBack(): Promise<void> {
+    const { socket } = this;
+    const send = (command: string): Promise<void> =>
+      socket === undefined ? Promise.resolve() : this.channel.command(socket, command);
+    try {
+      await this.takeBack?.(send);
+    } catch (error) {
+      this.log.warn({ err: error }, 'the SIP server did not take our routes back');
+    }
   }
 
   /** Gives a request to the handler; what that throws, or rejects with, is answered 500. */
@@ -291,6 +316,11 @@ export class DrachtioLink implements DialogLink {
     const authenticating = record?.authenticated === false && record.pendingRequests.has(frame.forId);
     this.library.pass(socket, raw);
     if (!authenticating) return;
+    if (this.state === 'closed') {
+      // The application goes on alone.
+      if (frame.ok) this.channel.guard?.authenticated(socket);
+      return;
+    }
     if (!frame.ok) {
       this.sayRefused();
       this.channel.guard?.reset(socket, `it refused the secret (${this.secretName})`, 'debug');

@@ -32,6 +32,7 @@ export interface ServerRecord {
   pendingAckOrPrack: Map<string, unknown>;
   authenticated: boolean;
   hostport: string | null;
+  localHostports?: string | null;
 }
 
 /** lib/drachtio-agent.js: commands and their answers. */
@@ -52,7 +53,9 @@ export interface LibraryApp extends EventEmitter {
   connect(...args: unknown[]): unknown;
   use(method: string, handler: LibraryMiddleware): unknown;
   /** What was given to `use` and to the methods named after verbs; `*` stands for all of them. */
-  readonly stack: readonly { readonly method: string; readonly handle: unknown }[];
+  readonly stack: { readonly method: string; readonly handle: unknown }[];
+  /** Verbs that routes were given for, as they were given. */
+  readonly routedMethods: Record<string, true>;
 }
 
 export interface LibraryRequest extends EventEmitter {
@@ -78,6 +81,7 @@ export interface LibraryResponse extends EventEmitter {
   agent: Agent;
   req: LibraryRequest;
   srf?: unknown;
+  send(status: number, options?: object): void;
 }
 
 export type LibraryMiddleware = (req: LibraryRequest, res: LibraryResponse, next: () => void) => void;

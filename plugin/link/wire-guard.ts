@@ -33,6 +33,7 @@ export interface WireGuardEvents {
  * TLS into TCP.
  */
 export class WireGuard {
+  private static readonly guards = new WeakMap<WireProtocol, WireGuard>();
   private readonly decoders = new WeakMap<Socket, FrameDecoder>();
   private readonly gates = new WeakMap<Socket, SendGate>();
   private readonly sockets = new Set<Socket>();
@@ -45,10 +46,23 @@ export class WireGuard {
   private closed = false;
   private nextId = 0;
 
-  constructor(
+  /** The guard of a wire: a new one, or the one that an earlier link over an application's connection has left there. */
+  static of(wire: WireProtocol, options: WireGuardOptions, events: WireGuardEvents): WireGuard {
+    const known = WireGuard.guards.get(wire);
+    if (known === undefined) {
+      const guard = new WireGuard(wire, options, events);
+      WireGuard.guards.set(wire, guard);
+      return guard;
+    }
+    known.options = options;
+    known.events = events;
+    return known;
+  }
+
+  private constructor(
     readonly wire: WireProtocol,
-    private readonly options: WireGuardOptions,
-    private readonly events: WireGuardEvents,
+    private options: WireGuardOptions,
+    private events: WireGuardEvents,
   ) {
     const libraryConnect = wire.connect.bind(wire);
     const libraryInstall = wire.installListeners.bind(wire);
@@ -67,7 +81,7 @@ export class WireGuard {
     wire.send = (socket, message): string => {
       const id = this.newId();
       const text = `${id}|${message}`;
-      const bytes = Buffer.from(text, options.libraryText);
+      const bytes = Buffer.from(text, this.options.libraryText);
       this.write(socket, id, Buffer.concat([Buffer.from(`${bytes.length}#`, 'latin1'), bytes]));
       return id;
     };
@@ -84,6 +98,7 @@ export class WireGuard {
 
   /** Takes over a connection that was made before this guard, with what it has half received. */
   takeOver(socket: Socket): void {
+    if (this.sockets.has(socket)) return;
     socket.removeAllListeners('data');
     const half = this.wire.mapIncomingMsg.get(socket)?.incomingMsg;
     socket.on('data', (chunk: Buffer) => {

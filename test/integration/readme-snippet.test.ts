@@ -59,11 +59,8 @@ describe('beside an application of drachtio-srf', () => {
     await writeFile(file, yaml(server, site));
   });
   afterEach(async () => {
-    // The connection that an instance shares ends with it, and the library can't end one twice.
-    if (opened.dsbc?.state !== 'stopped') {
-      await opened.dsbc?.stop();
-      opened.srf?.disconnect();
-    }
+    await opened.dsbc?.stop();
+    opened.srf?.disconnect();
     delete opened.dsbc;
     delete opened.srf;
     await device.close();
@@ -117,6 +114,10 @@ describe('beside an application of drachtio-srf', () => {
     await opened.dsbc?.stop();
     expect(opened.dsbc?.state).toBe('stopped');
     await expect(fetch(`http://127.0.0.1:${port}/metrics`)).rejects.toThrow();
+    // The application and its connection go on.
+    expect(await status('MESSAGE', 'sip:echo@example.com')).toBe(200);
+    expect(await status('REGISTER')).toBe(503);
+    expect(site.count('REGISTER')).toBe(1);
   });
 
   it('as middleware, for verbs that the application routes itself', async () => {

@@ -15,7 +15,10 @@ interface TestSrf {
   request(uri: string, options: object, callback: (error: unknown, req: TestRequest) => void): void;
   disconnect(): void;
   on(event: string, listener: (...args: unknown[]) => void): void;
-  app: { client: { mapServer: Map<unknown, { pendingNetworkInvites: Map<string, unknown> }> } };
+  publish(handler: unknown): void;
+  app: {
+    client?: { mapServer: Map<unknown, { pendingNetworkInvites: Map<string, unknown> }> };
+  };
 }
 interface TestRequest {
   body: string;
@@ -39,6 +42,7 @@ describe('an application that shares its connection', () => {
   });
   afterEach(async () => {
     await shared.link.close();
+    if ((srf.app.client?.mapServer.size ?? 0) > 0) srf.disconnect();
     await server.close();
   });
 
@@ -49,7 +53,10 @@ describe('an application that shares its connection', () => {
     await untilConnected(shared.link, 2000);
   };
   const invites = (): number =>
-    [...srf.app.client.mapServer.values()].reduce((sum, one) => sum + one.pendingNetworkInvites.size, 0);
+    [...(srf.app.client?.mapServer.values() ?? [])].reduce(
+      (sum, one) => sum + one.pendingNetworkInvites.size,
+      0,
+    );
   const inbound = (): Promise<InboundRequest> =>
     new Promise((resolve) => shared.link.onRequest((request) => resolve(request)));
   const nextAnswer = async (): Promise<{ message: string; transaction: string | undefined }> => {
@@ -188,9 +195,89 @@ describe('an application that shares its connection', () => {
     const got = inbound();
     server.request(requestText({ lines: ['X: \xfc'] }));
     expect((await got).message.get('x')).toBe('\xfc');
-    server.sendBytes('bad');
+    const lost = new Promise<void>((resolve) =>
+      shared.link.onState((state) => state === 'lost' && resolve()),
+    );
+    server.sendBytes('bad#');
+    await lost;
     await untilConnected(shared.link, 2000);
     server.request(requestText({ method: 'OPTIONS' }));
+  });
+
+  describe('when our link to it is closed', () => {
+    const asked = (verb: string): readonly string[] =>
+      server.commands.filter((one) => one.verb === verb).map((one) => one.tokens[0]!.toLowerCase());
+
+    it('stays connected, with its routes and requests, and without ours', async () => {
+      srf.options((_req, res) => res.send(200));
+      await wrapAndConnect();
+      shared.subscribe(['register', 'options', 'publish']);
+      srf.publish((_req: unknown, res: TestResponse) => res.send(204));
+      await shared.link.close();
+      expect(asked('remove_route')).toEqual(['register']);
+      // drachtio-server forgets the others with it.
+      const last = server.commands.map(({ verb, tokens }) => [verb, tokens[0]!.toLowerCase()].join(' '));
+      expect(last.slice(last.indexOf('remove_route register') + 1)).toEqual(
+        expect.arrayContaining(['route options', 'route publish']),
+      );
+      server.request(requestText({ method: 'OPTIONS' }));
+      expect((await nextAnswer()).message).toMatch(/^SIP\/2\.0 200 /);
+      server.request(requestText({ method: 'PUBLISH' }));
+      expect((await nextAnswer()).message).toMatch(/^SIP\/2\.0 204 /);
+      srf.request('sip:a@b', { method: 'MESSAGE' }, () => undefined);
+      expect((await server.nextSip()).message).toMatch(/^MESSAGE sip:a@b /);
+    });
+
+    it('connects again after a loss, asks for its own verbs only, and ends by itself', async () => {
+      srf.options((_req, res) => res.send(200));
+      await wrapAndConnect();
+      shared.subscribe(['register']);
+      await shared.link.close();
+      server.commands.length = 0;
+      server.dropConnections();
+      await server.next(({ verb }) => verb === 'route');
+      expect([...asked('route'), ...asked('remove_route')]).toEqual([]);
+      await new Promise((resolve) => setTimeout(resolve, FAST.connectTimeoutMs + 50));
+      server.request(requestText({ method: 'OPTIONS' }));
+      expect((await nextAnswer()).message).toMatch(/^SIP\/2\.0 200 /);
+      expect(shared.link.state).toBe('closed');
+      srf.disconnect();
+      await new Promise((resolve) => setTimeout(resolve, 100));
+      expect(server.sockets.size).toBe(0);
+    });
+
+    it('gets what comes to our middleware where it put it: its next handler, or 503', async () => {
+      await wrapAndConnect();
+      srf.register((req, res, next) => shared.middleware(req as never, res as never, next));
+      srf.register((_req, res) => res.send(299));
+      srf.publish(shared.middleware);
+      await shared.link.close();
+      expect(asked('remove_route')).toEqual([]);
+      server.request(requestText());
+      expect((await nextAnswer()).message).toMatch(/^SIP\/2\.0 299 /);
+      server.request(requestText({ method: 'PUBLISH' }));
+      expect((await nextAnswer()).message).toMatch(/^SIP\/2\.0 503 [^]*\r\nRetry-After: 5\r\n/i);
+    });
+
+    it('can be shared anew, also by a connection made after that', async () => {
+      await wrapAndConnect();
+      shared.subscribe(['register']);
+      await shared.link.close();
+      shared = wrapSrf(srf, { times: FAST });
+      expect(shared.link.state).toBe('connected');
+      shared.subscribe(['register']);
+      let got = inbound();
+      server.request(requestText({ lines: ['X: 1'] }));
+      expect((await got).message.get('x')).toBe('1');
+      server.dropConnections();
+      await new Promise<void>((resolve) => shared.link.onState((state) => state === 'lost' && resolve()));
+      await untilConnected(shared.link, 2000);
+      await new Promise((resolve) => setTimeout(resolve, FAST.connectTimeoutMs + 50));
+      expect(shared.link.state).toBe('connected');
+      got = inbound();
+      server.request(requestText({ lines: ['X: 2'] }));
+      expect((await got).message.get('x')).toBe('2');
+    });
   });
 
   it('is refused when it is something else', async () => {
