@@ -88,7 +88,7 @@ function unknownKey(path: Path, key: string): string {
 function expectedBy(issue: Issue): string {
   switch (issue.code) {
     case 'invalid_type':
-      return TYPES[issue.expected] ?? issue.expected;
+      return issue.expected === 'object' ? mapAt(issue.path) : (TYPES[issue.expected] ?? issue.expected);
     case 'invalid_value':
       return oneOf(issue.values);
     case 'invalid_union':
@@ -112,9 +112,27 @@ const TYPES: Readonly<Record<string, string>> = {
   int: 'a whole number',
   boolean: 'true or false',
   array: 'a list',
-  object: 'a map of keys',
   record: 'a map by name',
 };
+
+/** The keys that a map must have and may have, and what it is there for if only one kind of its parent has it. */
+function mapAt(path: Path): string {
+  const all = path.length === 0 ? [] : schemasAt(path).flatMap((schema) => schema.required ?? []);
+  const required = [...new Set(all)];
+  if (required.length === 0) return 'a map of keys';
+  const others = knownKeys(path).filter((key) => !required.includes(key));
+  const optional = others.length === 0 ? '' : `, and perhaps ${others.join(', ')}`;
+  return `a map of keys${kindWith(path)}: ${required.join(', ')}${optional}`;
+}
+
+function kindWith(path: Path): string {
+  const kinds = schemasAt(path.slice(0, -1));
+  const those = kinds.filter(({ properties = {} }) => String(path.at(-1)) in properties);
+  const [only] = those;
+  if (only === undefined || those.length > 1 || kinds.length === 1) return '';
+  const mark = Object.entries(only.properties ?? {}).find(([, schema]) => schema.const !== undefined);
+  return mark === undefined ? '' : `, which ${mark[0]}: ${String(mark[1].const)} needs`;
+}
 
 function oneOf(values: readonly unknown[]): string {
   const shown = values.map((value) => (typeof value === 'string' ? value : JSON.stringify(value)));

@@ -71,6 +71,16 @@ describe('checkConfig', () => {
       'sip_servers[0].control: expected one of the keys',
     ],
     [
+      'no control port for drachtio-server',
+      (c) => ({ ...c, sip_servers: [{ ...c.sip_servers[0], server: 'drachtio' }] }),
+      'sip_servers[0].control: expected a map of keys, which server: drachtio needs: secret, and perhaps host, port, tls, ',
+    ],
+    [
+      'no entry address',
+      (c) => ({ ...c, sip_servers: [{ name: 'main', server: 'embedded' }] }),
+      'sip_servers[0].entry: expected a map of keys: address, and perhaps port, ',
+    ],
+    [
       'an address that is none',
       (c) => ({ ...c, sip_servers: [{ ...c.sip_servers[0], entry: { address: '10.0.0.300' } }] }),
       'sip_servers[0].entry.address: expected an IPv4 or IPv6 address; found "10.0.0.300"',
