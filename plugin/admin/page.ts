@@ -39,7 +39,7 @@ form { margin: 2rem 0; } input { font: inherit; padding: .3rem .5rem; width: 22r
   <section id="group" hidden><h2>Group</h2><p id="groupState"></p>
   <table><thead><tr><th>Instance</th><th>State</th><th>Heard</th><th class="n">Links</th></tr></thead><tbody id="peers"></tbody></table></section>
   <h2>SIP servers</h2>
-  <table><thead><tr><th>Name</th><th>Entry address</th><th>State</th></tr></thead><tbody id="servers"></tbody></table>
+  <table><thead><tr><th>Name</th><th>Entry address</th><th>State</th><th>Trouble</th></tr></thead><tbody id="servers"></tbody></table>
 </main>
 <script>
 'use strict';
@@ -68,7 +68,7 @@ function show(data) {
     tile(rate('invite', counts.invite), 'calls/s'), tile(rate('all', counts.all), 'requests/s'),
     tile(status.in_flight, 'under way'), tile(flows.bindings, 'registrations'),
     tile(lookups ? percent(hits / lookups) : '', 'cache hits'), tile(cache.entries, 'cached'),
-    tile(status.registry.up ? 'up' : 'away', status.registry.driver));
+    tile(status.registry.up ? 'up' : 'away', status.registry.driver + (status.registry.up ? '' : ': ' + status.registry.trouble)));
   $('sites').replaceChildren(...sites.map((site) => {
     const total = sum(site.requests); const key = site.system + '/' + site.site; counts[key] = total;
     const share = el('span', percent(site.share_now)); const bar = el('span', '', 'bar'); bar.style.width = site.share_now * 8 + 'em'; share.prepend(bar);
@@ -83,7 +83,7 @@ function show(data) {
     $('groupState').className = group.alarms.length ? 'bad' : '';
     $('peers').replaceChildren(...group.peers.map((p) => row(p.instance, badge(p.state), p.heard_ms_ago === null ? 'never' : Math.round(p.heard_ms_ago) + ' ms ago', p.active_links)));
   }
-  $('servers').replaceChildren(...status.sip_servers.map((s) => row(s.name, s.address + ':' + s.port, badge(s.state))));
+  $('servers').replaceChildren(...status.sip_servers.map((s) => row(s.name, s.address + ':' + s.port, badge(s.state), s.trouble)));
   before = { at: now, counts };
 }
 async function listen() {
