@@ -13,7 +13,7 @@ import type { RunnerNotice } from './runner';
 import type { GroupSettings } from './settings';
 import { machineConfig } from './settings';
 import { SharedClockwork } from './shared-clockwork';
-import { SuspendWatch } from './suspend-watch';
+import { monotonicMs, SuspendWatch } from './suspend-watch';
 import { WitnessClient } from './lease/client';
 import type { FromWorker, GroupStatus, ToWorker, WorkerData } from './worker-protocol';
 
@@ -48,6 +48,8 @@ export interface GroupEvents {
       readonly to: GroupStateName;
       readonly reason: string;
       readonly term: number;
+      /** How long ago it happened: more than a few milliseconds when this thread was blocked. */
+      readonly lateMs: number;
     },
   ];
   /** Who has the addresses, as far as this instance knows (perhaps itself); empty: nobody is known. */
@@ -74,6 +76,8 @@ export interface Outcome {
 
 /** How often main shows life, as a share of a heartbeat. */
 const BEATS_PER_HEARTBEAT = 10;
+/** A change of state told later than this says so, or the log would give it a wrong time. */
+const LATE_MS = 50;
 /** An operator's wish without an answer: more than draining, preparing and waiting take. */
 const ANSWER_LIMIT_MS = 10_000;
 
@@ -251,7 +255,7 @@ export class Group extends EventEmitter<GroupEvents> {
   private onMessage(message: FromWorker): void {
     switch (message.type) {
       case 'notice':
-        this.onNotice(message.notice, message.term);
+        this.onNotice(message);
         return;
       case 'settle':
         void this.options
@@ -278,10 +282,10 @@ export class Group extends EventEmitter<GroupEvents> {
     }
   }
 
-  private onNotice(notice: RunnerNotice, term: number): void {
+  private onNotice({ notice, term, at }: Extract<FromWorker, { type: 'notice' }>): void {
     switch (notice.type) {
       case 'state':
-        this.onState(notice, term);
+        this.onState(notice, term, Math.round(monotonicMs() - at));
         return;
       case 'alarm':
         this.alarm(notice.name, notice.about, notice.on);
@@ -304,11 +308,12 @@ export class Group extends EventEmitter<GroupEvents> {
     }
   }
 
-  private onState(change: Extract<RunnerNotice, { type: 'state' }>, term: number): void {
+  private onState(change: Extract<RunnerNotice, { type: 'state' }>, term: number, lateMs: number): void {
     const { from, to, reason } = change;
     this.current = to;
-    this.log.info({ from, to, reason, term }, 'group state');
-    this.emit('state', { from, to, reason, term });
+    const late = lateMs >= LATE_MS ? { lateMs } : {};
+    this.log.info({ from, to, reason, term, ...late }, 'group state');
+    this.emit('state', { from, to, reason, term, lateMs });
     const serves = to === 'ACTIVE' || to === 'HANDOVER';
     if (serves === this.serving) return;
     this.serving = serves;

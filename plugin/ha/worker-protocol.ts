@@ -74,7 +74,8 @@ export interface GroupStatus {
 export type FromWorker =
   | { readonly type: 'ready'; readonly network: 'native' | 'iproute2' }
   | { readonly type: 'failed'; readonly message: string; readonly code: string | undefined }
-  | { readonly type: 'notice'; readonly notice: RunnerNotice; readonly term: number }
+  /** `at`: when it happened (CLOCK_MONOTONIC, milliseconds); main may have been blocked meanwhile. */
+  | { readonly type: 'notice'; readonly notice: RunnerNotice; readonly term: number; readonly at: number }
   | { readonly type: 'settle'; readonly limitMs: number }
   | { readonly type: 'leader'; readonly instance: string }
   | { readonly type: 'path-alarm'; readonly alarm: PathAlarm; readonly on: boolean }

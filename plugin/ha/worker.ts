@@ -6,6 +6,7 @@ import { HeartbeatSockets } from './heartbeat/sockets';
 import { LinkMonitor } from './link-monitor';
 import type { Network, NetworkModule } from './ports';
 import { GroupRunner } from './runner';
+import { monotonicMs } from './suspend-watch';
 import { canonicalVips, machineConfig } from './settings';
 import { SharedClockwork } from './shared-clockwork';
 import { statusOf } from './status';
@@ -105,7 +106,7 @@ async function run(data: WorkerData): Promise<void> {
         if (notice.to === 'ACTIVE' && notice.from !== 'HANDOVER') command.gained();
         else if (!state.holding && (notice.from === 'ACTIVE' || notice.from === 'HANDOVER')) command.lost();
       }
-      post({ type: 'notice', notice, term: state.term });
+      post({ type: 'notice', notice, term: state.term, at: monotonicMs() });
     },
     log,
   });

@@ -108,6 +108,13 @@ describeWith(['netns'], 'a group whose instances crash, stall and end', () => {
       3000,
       'STANDBY',
     );
+    const [first] = active.lines.filter(({ event, at }) => event === 'state' && at >= since);
+    const happened = (first?.at ?? 0) - Number(first?.['lateMs']) - since;
+    expect([first?.['from'], happened > 700 && happened < 1100, happened]).toEqual([
+      'ACTIVE',
+      true,
+      happened,
+    ]);
     expect(other!.state).toBe('ACTIVE');
   });
 

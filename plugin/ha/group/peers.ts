@@ -32,13 +32,23 @@ export function receive(turn: Turn, message: GroupMessage): void {
       if (now - state.lastBeatAt >= config.timing.repeat) turn.beat = true;
     }
   }
-  // It let go: the ranks count from here.
-  if (before.holding && !peerOf(state, message.from).holding) {
-    state.claimHeldUntil = Math.max(state.claimHeldUntil, now);
-  }
+  if (before.holding && !peerOf(state, message.from).holding) holdClaims(turn, message, before);
   if (message.kind === 'READY' && message.to === config.id) onReady(turn, message);
   if (message.kind === 'PREPARE' && message.to === config.id) onPrepare(turn, message);
   if (message.grant > 0) onRelinquish(turn, message);
+}
+
+/**
+ * It let go: the ranks count from here. If because somebody else has the better claim, that one counts as heard, although its own word
+ * may come later, or not at all: a claim now would make two owners for as long as it can't hear us. With a witness the
+ * row decides.
+ */
+function holdClaims(turn: Turn, message: GroupMessage, before: PeerView): void {
+  const { config, state, now } = turn;
+  const yielded =
+    message.kind === 'YIELD' || (message.state === 'STANDBY' && message.highestTerm > before.term);
+  const silence = yielded && config.witness === 'none' ? config.timing.claim : 0;
+  state.claimHeldUntil = Math.max(state.claimHeldUntil, now + silence);
 }
 
 function viewOf(turn: Turn, message: GroupMessage, before: PeerView, reachableAgain: boolean): PeerView {

@@ -199,7 +199,44 @@ function failsafeCut(stepFunction: StepFunction): readonly string[] {
   return world.violations;
 }
 
-describe('two rules that random schedules seldom meet', () => {
+/**
+ * Of three, the last in rank goes deaf and claims; its claim reaches the active, whose YIELD reaches the first in rank
+ * before the claim does. Who became active from then on, while the deaf one can hear nobody.
+ */
+function yieldOvertakesClaim(stepFunction: StepFunction, seed: number): readonly string[] {
+  const world = worldOf(3, { step: stepFunction, random: new Random(seed) });
+  startAll(world);
+  world.run(4000 + seed * 37);
+  const active = owner(world);
+  const [first, deaf] = world.nodes
+    .filter((node) => node !== active)
+    .sort((a, b) => (a.id > b.id ? -1 : 1)) as [Node, Node];
+  for (const link of LINKS) {
+    for (const row of world.cut[link]!) row[deaf.index] = true;
+    world.cut[link]![deaf.index]![first.index] = true;
+  }
+  const from = world.owners.length;
+  while (active.state.name === 'ACTIVE') world.run(world.now + 1);
+  world.run(world.now + 5);
+  for (const link of LINKS) world.cut[link]![deaf.index]![first.index] = false;
+  world.run(world.now + 5000);
+  return world.owners.slice(from).map(({ id }) => (id === deaf.id ? 'deaf' : id));
+}
+
+describe('rules that random schedules seldom meet', () => {
+  it('whoever hears that the active yielded counts the one it yielded to as heard', () => {
+    const mutant = mutantStep({
+      file: 'ha/group/peers.ts',
+      find: 'config.timing.claim : 0',
+      replace: '0 : 0',
+    });
+    for (let seed = 0; seed < 10; seed++) {
+      expect(yieldOvertakesClaim(step, seed)).toEqual(['deaf']);
+      expect(yieldOvertakesClaim(mutant.step, seed).length).toBeGreaterThan(1);
+    }
+    mutant.dispose();
+  });
+
   it('a READY is used only while it is fresh', () => {
     expect(stalledTarget(step)).toEqual([]);
     const mutant = mutantStep({
