@@ -12,6 +12,8 @@ export interface Limits {
   readonly firstMessageMs: number;
   /** Milliseconds without any byte until a connection is closed; longer than usual registrations. */
   readonly idleMs: number;
+  /** Milliseconds for the other side to take what was written before a connection that we end is cut. */
+  readonly endMs: number;
   /** Milliseconds to open a connection. */
   readonly connectMs: number;
   /** Bytes waiting to be written to one connection before it is given up. */
@@ -42,6 +44,7 @@ export const DEFAULT_LIMITS: Limits = Object.freeze({
   messageMs: 32_000,
   firstMessageMs: 32_000,
   idleMs: 3_900_000,
+  endMs: 4_000,
   connectMs: 4_000,
   writeBytes: 1024 * 1024,
   transactions: 250_000,

@@ -147,6 +147,35 @@ describe('TCP', () => {
   });
 });
 
+describe('a stream that can’t be followed any more', () => {
+  it('is closed within seconds, also when its sender takes nothing of what was written', async () => {
+    const clock = new FakeClock();
+    const server = await startEmbeddedServer({
+      addresses: [{ address: '127.0.0.1', port: 0, transports: ['tcp'] }],
+      control: { port: 0, secret: SECRET },
+      clock,
+      limits: { writeBytes: 64 * 1024 * 1024 },
+    });
+    const peer = await TcpPeer.open(server.addresses[0]!);
+    peer.socket.pause();
+    // 12 MB of answers: more than the kernel takes for a peer that does not read.
+    const branch = `z9hG4bK${'b'.repeat(60_000)}`;
+    const request = overTcp('DANCE', peer.sentBy).replace(/branch=[^;\r]*/, `branch=${branch}`);
+    for (let sent = 0; sent < 200; sent += 1) peer.send(request);
+    await until(() => server.counts().refused === 200);
+    peer.send('NONSENSE\r\n\r\n');
+    await until(() => server.counts().malformed === 1);
+    await pause(100);
+    clock.advance(4_000);
+    await pause(50);
+    expect(server.counts().connections).toBe(1);
+    clock.advance(1_000);
+    await until(() => server.counts().connections === 0);
+    peer.close();
+    await server.close();
+  });
+});
+
 describe('limits on connections', () => {
   it('hold per source', async () => {
     const server = await startEmbeddedServer({

@@ -64,6 +64,7 @@ export class ApplicationRequests {
     transaction.user = {
       cancelled: (cancel) => this.#cancelled(pending, cancel),
       ended: () => this.#forget(pending),
+      waiting: () => this.#pending.has(pending.id),
     };
     if (transaction.method === 'INVITE') {
       this.#wait(pending, DECISION_MS);

@@ -1,7 +1,7 @@
 import type { SipMessage } from '../../message/sip-message';
 import type { Clock, Timer } from '../clock';
 import type { ClientTransaction, ClientUser } from '../transaction/client-transaction';
-import { TIMER_C_MS } from '../transaction/timers';
+import { TIMER_C_MS, TRANSACTION_MS } from '../transaction/timers';
 import type { SendError, Flow } from '../transport/flow';
 
 /** How long a target is waited for; milliseconds, absent: as long as the protocol says. */
@@ -28,6 +28,7 @@ export class Branch {
   readonly #clock: Clock;
   readonly #sink: BranchSink;
   #client: ClientTransaction | undefined;
+  #lookUpTimer: Timer | undefined;
   #provisionalTimer: Timer | undefined;
   #finalTimer: Timer | undefined;
   #timerC: Timer | undefined;
@@ -60,8 +61,16 @@ export class Branch {
     this.#started = true;
   }
 
+  /** The target's name is being looked up; no resolver is waited for without end. */
+  lookUp(): void {
+    this.#lookUpTimer = this.#clock.after(TRANSACTION_MS, () =>
+      this.lose(503, 'its name was not found in time'),
+    );
+  }
+
   send(start: (user: ClientUser) => ClientTransaction | undefined, method: string, patience: Patience): void {
     if (this.#ended || this.#givenUp) return;
+    this.#lookUpTimer?.cancel();
     const isInvite = method === 'INVITE';
     this.#client = start({
       answer: (message, from) => this.#answer(message, from, isInvite),
@@ -89,7 +98,10 @@ export class Branch {
   /** The caller gave up, or another target took the call. */
   cancel(): void {
     this.#stopTimers();
-    if (!this.#ended) this.#client?.cancel();
+    if (this.#ended) return;
+    if (this.#client) this.#client.cancel();
+    // Not sent yet: nothing will come of it.
+    else this.#ended = true;
   }
 
   /** Stops all timers of its own; answers that still come are passed on. */
@@ -133,11 +145,12 @@ export class Branch {
   }
 
   #stopTimers(): void {
+    this.#lookUpTimer?.cancel();
     this.#provisionalTimer?.cancel();
     this.#finalTimer?.cancel();
     this.#timerC?.cancel();
     // A cancelled timer is not worth its memory for the rest of the transaction's life.
-    this.#provisionalTimer = this.#finalTimer = this.#timerC = undefined;
+    this.#lookUpTimer = this.#provisionalTimer = this.#finalTimer = this.#timerC = undefined;
   }
 
   #end(): void {

@@ -36,7 +36,7 @@ export interface SearchOptions {
 export interface SearchReport {
   /** A target's final answer. */
   answered(message: SipMessage, from: Flow): void;
-  /** A target that gave none; with the request it was to answer. */
+  /** A target that gave none (408, 430, 503), or one that can't be passed on (502); with the request it was to answer. */
   lost(request: SipMessage, target: string, status: number, reason: string): void;
   /** The caller has (or needs) nothing more to hear. Told exactly once. */
   done(cancelled: boolean): void;
@@ -54,7 +54,11 @@ export interface SearchEnvironment {
 }
 
 const MAX_REDIRECTS = 10;
+const NOT_FOR_CALLER = 'its answer does not have the Via of the caller';
 const RETRY_AFTER: Header = { name: 'Retry-After', key: 'retry-after', value: '10' };
+
+/** An answer without any Via below ours must not be forwarded (RFC 3261 §16.7 item 3): nobody could take it. */
+const isForCaller = (message: SipMessage): boolean => withoutTopVia(message) !== undefined;
 
 /**
  * One proxied request: its targets, tried one after the other or all at once, and the answer the caller gets
@@ -137,8 +141,13 @@ export class ProxySearch {
   #begin(branch: Branch): void {
     branch.begin();
     const flow = this.#environment.flowTo(branch.target);
-    if (flow instanceof Promise) void flow.then((found) => this.#send(branch, found));
+    if (flow instanceof Promise) this.#sendOnceFound(branch, flow);
     else this.#send(branch, flow);
+  }
+
+  #sendOnceFound(branch: Branch, flow: Promise<Flow | undefined>): void {
+    branch.lookUp();
+    void flow.then((found) => this.#send(branch, found));
   }
 
   #send(branch: Branch, flow: Flow | undefined): void {
@@ -164,8 +173,11 @@ export class ProxySearch {
   }
 
   #success(branch: Branch, message: SipMessage, from: Flow): void {
-    this.#searching = false;
-    for (const other of this.#branches) if (other !== branch) other.cancel();
+    this.#stop(branch);
+    if (!isForCaller(message)) {
+      this.#lost(branch, 502, NOT_FOR_CALLER);
+      return;
+    }
     this.#forward(message);
     if (this.#done) return;
     this.#report.answered(message, from);
@@ -174,17 +186,25 @@ export class ProxySearch {
 
   #refused(branch: Branch, message: SipMessage, from: Flow): void {
     const { status } = message;
+    if (status >= 600) this.#stop(branch);
+    if (!isForCaller(message)) {
+      this.#lost(branch, 502, NOT_FOR_CALLER);
+      return;
+    }
     this.#endings.push({ status, message });
     if (!this.#done) this.#report.answered(message, from);
     if (status >= 300 && status < 400 && this.#options.followRedirects) this.#redirect(branch, message);
-    if (status >= 600) {
-      this.#searching = false;
-      for (const other of this.#branches) other.cancel();
-    } else if (!this.#moveOn(status)) this.#searching = false;
+    if (!this.#moveOn(status)) this.#searching = false;
     this.#next();
   }
 
-  #lost(branch: Branch, status: 408 | 430 | 503, reason: string): void {
+  /** No target but this one is tried any more. */
+  #stop(branch: Branch): void {
+    this.#searching = false;
+    for (const other of this.#branches) if (other !== branch) other.cancel();
+  }
+
+  #lost(branch: Branch, status: 408 | 430 | 502 | 503, reason: string): void {
     this.#endings.push({ status, message: undefined });
     if (this.#request) this.#report.lost(this.#request.message, branch.target, status, reason);
     this.#next();
@@ -211,9 +231,9 @@ export class ProxySearch {
       const best = bestEnding(this.#endings);
       if (best?.message) this.#forward(withAllChallenges(best.message, this.#endings));
       else if (this.#cancelled) this.#answerOwn(487);
-      // The flow is gone (RFC 5626 §5.3); nobody else has it.
+      // The flow is gone (RFC 5626 §5.3) and nobody else has it, or the answer is lost on its way (RFC 3261 §21.5.3).
+      else if (best?.status === 430 || best?.status === 502) this.#answerOwn(best.status);
       // Failover was asked for and reached nobody: the caller is told when to come again.
-      else if (best?.status === 430) this.#answerOwn(430);
       else if (this.#options.failover) this.#answerOwn(503, [RETRY_AFTER]);
       else if (this.#transaction.method === 'INVITE') this.#answerOwn(best?.status ?? 500);
       // A proxy makes no 408 for other methods (RFC 4320 §4.2): nobody listens any more.

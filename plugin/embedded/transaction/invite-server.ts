@@ -1,8 +1,9 @@
 import type { Timer } from '../clock';
 import type { Flow } from '../transport/flow';
+import { answerText } from '../wire/answer';
 import type { Inbound } from '../wire/inbound';
 import type { ServerEnvironment, ServerStart, ServerTransaction, ServerUser } from './server-transaction';
-import { T1, T2, T4, TRANSACTION_MS } from './timers';
+import { T1, T2, T4, TRANSACTION_MS, WATCH_MS } from './timers';
 
 /**
  * The INVITE server transaction (RFC 3261 §17.2.1 with RFC 6026).
@@ -10,6 +11,9 @@ import { T1, T2, T4, TRANSACTION_MS } from './timers';
  *     proceeding ──2xx──▶ accepted ──L──▶ terminated
  *          ╰──300-699──▶ completed ──ACK──▶ confirmed ──I──▶ terminated
  *                            ╰──H──▶ terminated
+ *
+ * The RFC has no timer in proceeding: who took the request answers it, which may take as long as a phone rings. The last
+ * resort, should its owner be gone without an answer, is 500 at the next look (WATCH_MS).
  */
 export class InviteServer implements ServerTransaction {
   readonly method = 'INVITE';
@@ -38,6 +42,7 @@ export class InviteServer implements ServerTransaction {
     this.#key = start.key;
     this.#request = start.request;
     this.#environment = environment;
+    this.#watch();
   }
 
   get request(): Inbound | undefined {
@@ -76,6 +81,7 @@ export class InviteServer implements ServerTransaction {
     this.#state = 'confirmed';
     this.#latest = undefined;
     this.#release();
+    this.#end?.cancel();
     this.#end = this.#environment.after(TRANSACTION_MS, () => this.#terminate());
   }
 
@@ -104,6 +110,7 @@ export class InviteServer implements ServerTransaction {
       this.#status = status;
       this.#latest = undefined;
       this.#release();
+      this.#end?.cancel();
       this.#end = this.#environment.after(TRANSACTION_MS, () => this.#terminate());
     } else if (this.#state !== 'accepted') return false;
     // Every 2xx passes, also a second one from another branch.
@@ -115,10 +122,25 @@ export class InviteServer implements ServerTransaction {
     this.#state = 'completed';
     this.#release();
     if (this.answerFlow.transport === 'udp') this.#armRetransmit(T1);
+    this.#end?.cancel();
     this.#end = this.#environment.after(TRANSACTION_MS, () => {
       this.#terminate();
       this.user.failed?.('timeout');
     });
+  }
+
+  #watch(): void {
+    this.#end = this.#environment.after(WATCH_MS, () => {
+      if (this.user.waiting?.() === true) this.#watch();
+      else this.#abandon();
+    });
+  }
+
+  #abandon(): void {
+    this.#environment.countAbandoned();
+    const { request, toTag } = this;
+    if (request) this.respond(500, answerText(request.message, { status: 500, toTag }));
+    else this.#terminate();
   }
 
   #stopRetransmitting(): void {

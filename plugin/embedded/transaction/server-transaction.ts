@@ -11,6 +11,8 @@ export interface ServerUser {
   /** No ACK came for a refusal within timer H, or an answer could not be sent. */
   failed?(reason: 'timeout' | SendError): void;
   ended?(): void;
+  /** Whether it is still going to answer. An INVITE that nobody says so of is refused (see InviteServer). */
+  waiting?(): boolean;
 }
 
 export interface ServerTransaction {
@@ -45,6 +47,8 @@ export interface ServerEnvironment {
   after(milliseconds: number, callback: () => void): Timer;
   ended(transaction: ServerTransaction, key: string): void;
   countRetransmission(): void;
+  /** An INVITE was refused because nobody was going to answer it. */
+  countAbandoned(): void;
 }
 
 export interface ServerStart {

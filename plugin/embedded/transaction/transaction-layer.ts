@@ -33,6 +33,8 @@ export interface TransactionCounts {
   readonly clients: number;
   /** Messages sent again by timers or for requests that came again, since the start. */
   readonly retransmissions: number;
+  /** INVITEs refused because whoever had to answer was gone, since the start: each one is a defect of this server. */
+  readonly abandoned: number;
 }
 
 const ignore: ClientUser = { answer: () => undefined, failed: () => undefined };
@@ -49,6 +51,7 @@ export class TransactionLayer {
   readonly #serverEnvironment: ServerEnvironment;
   readonly #clientEnvironment: ClientEnvironment;
   #retransmissions = 0;
+  #abandoned = 0;
 
   constructor(environment: {
     send: (flow: Flow, text: string, sent?: Sent) => void;
@@ -68,6 +71,9 @@ export class TransactionLayer {
     };
     this.#serverEnvironment = {
       ...shared,
+      countAbandoned: () => {
+        this.#abandoned += 1;
+      },
       ended: ({ source, size }, key) => {
         if (!this.#servers.delete(key)) return;
         this.#sources.remove(source);
@@ -92,6 +98,7 @@ export class TransactionLayer {
       servers: this.#servers.size,
       clients: this.#clients.size,
       retransmissions: this.#retransmissions,
+      abandoned: this.#abandoned,
     };
   }
 

@@ -26,6 +26,7 @@ export class TcpConnection {
   readonly #framer: StreamFramer;
   readonly #opened: number;
   #lastByte: number;
+  #ending: number | undefined;
   #messageBegan: number | undefined;
   #messages = 0;
   #connected: boolean;
@@ -95,7 +96,11 @@ export class TcpConnection {
 
   /** Closes what has been too slow or silent for too long. */
   checkAge(now: number): void {
-    const { idleMs, messageMs, firstMessageMs, connectMs } = this.#limits;
+    const { idleMs, messageMs, firstMessageMs, connectMs, endMs } = this.#limits;
+    if (this.#ending !== undefined) {
+      if (now - this.#ending > endMs) this.destroy();
+      return;
+    }
     if (!this.#connected) {
       if (now - this.#opened > connectMs) this.destroy();
       return;
@@ -105,9 +110,10 @@ export class TcpConnection {
     if (slow || mute || now - this.#lastByte > idleMs) this.destroy();
   }
 
-  /** Sends what waits, then closes. */
+  /** Sends what waits, then closes; soon also when the other side takes none of it (`checkAge`). */
   end(): void {
     this.#closed = true;
+    this.#ending ??= this.#clock.now();
     this.#socket.end(() => this.#socket.destroy());
   }
 
