@@ -45,8 +45,9 @@ export function receive(turn: Turn, message: GroupMessage): void {
  */
 function holdClaims(turn: Turn, message: GroupMessage, before: PeerView): void {
   const { config, state, now } = turn;
+  // One that had to let go for a reason of its own is not a standby now, and nobody need wait.
   const yielded =
-    message.kind === 'YIELD' || (message.state === 'STANDBY' && message.highestTerm > before.term);
+    message.state === 'STANDBY' && (message.kind === 'YIELD' || message.highestTerm > before.term);
   const silence = yielded && config.witness === 'none' ? config.timing.claim : 0;
   state.claimHeldUntil = Math.max(state.claimHeldUntil, now + silence);
 }
