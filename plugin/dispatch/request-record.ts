@@ -1,6 +1,6 @@
 import type { InboundRequest } from '../link/sip-link';
 import type { Oversize } from './order';
-import type { AttemptRecord, LossCause } from '../relay/relay';
+import type { AttemptRecord, LossCause, RelayResult } from '../relay/relay';
 import type { Decision, Role } from '../routing/decision';
 
 /** How a request ended, beside a status. */
@@ -68,4 +68,19 @@ export function noteDecision(record: RequestRecord, decision: Decision): void {
   }
   record.relay = decision.relay;
   record.onPath = decision.onPath;
+}
+
+/** Takes what a relay ended with into the record. */
+export function noteResult(record: RequestRecord, result: RelayResult): void {
+  record.ending = result.kind;
+  record.attempts = result.attempts;
+  const last = result.attempts.at(-1)?.target;
+  const target = result.kind === 'answered' ? (result.answer.target ?? last) : last;
+  record.site = target?.site;
+  record.node = target?.node ?? target?.uri;
+  if (result.kind === 'answered') record.status = result.answer.status;
+  if (result.kind === 'lost') {
+    record.reason = result.reason;
+    record.cause = result.cause;
+  }
 }
