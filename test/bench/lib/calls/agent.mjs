@@ -101,7 +101,7 @@ export class Agent {
         this.#cancelIfPossible(call);
       });
     this.transactions.after(RINGS_FOR_EVER_MS, () => {
-      if (!call.invite.isFinal) this.#stuck(call, 'INVITE never ended');
+      if (!call.invite.isFinal && call.state !== 'over') this.#stuck(call, 'INVITE never ended');
     });
   }
 
