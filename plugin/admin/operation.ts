@@ -38,7 +38,7 @@ export interface GroupOperation {
   maintain(on: boolean): Promise<void>;
 }
 
-/** What the admin API shows and does. main.ts gives an implementation; orders throw OrderRefused. */
+/** What the admin API shows and does. operation/ gives an implementation; orders throw OrderRefused. */
 export interface Operation {
   readiness(): ReadinessView;
   status(): Promise<StatusView>;

@@ -1,7 +1,7 @@
 /**
  * What the group needs of the world, as narrow interfaces. The native addon and its iproute2 twin implement
  * the network ones (one contract suite runs on both), the registry implements `WitnessStore` with Cassandra's
- * lightweight transactions, main.ts wires them. Nothing here knows SIP.
+ * lightweight transactions, main/ wires them. Nothing here knows SIP.
  */
 
 /** An address the group shares: the VIP or one of its aliases, always handled as /32 or /128. */

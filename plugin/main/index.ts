@@ -1,0 +1,3 @@
+export { createDsbc, type Dsbc } from './dsbc';
+export type { DsbcOptions, DsbcState, Middleware } from './dsbc-options';
+export type { ReloadResult } from '../instance/reload';
