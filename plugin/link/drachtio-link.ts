@@ -1,24 +1,15 @@
 import type { Socket } from 'node:net';
-import { DsbcError } from '../errors';
-import { parseMessage } from '../message/parse';
 import type { MonotonicClock } from '../telemetry/clock';
 import type { Logger } from '../telemetry/logger';
 import { readCapabilities } from './capabilities';
-import { SipCapture, type Captured } from './capture';
-import { ClientOpening } from './client-opening';
+import { Cancels } from './cancels';
 import { CommandChannel } from './command-channel';
-import {
-  readFrame,
-  readHostports,
-  transportAddress,
-  type ReplyFrame,
-  type SipFrame,
-} from './control-message';
-import { Leg } from './leg';
+import { readFrame, readHostports, transportAddress, type ReplyFrame } from './control-message';
+import { DialogCreation } from './dialog-creation';
 import { LegTable } from './leg-table';
 import type { LibrarySide } from './library';
 import type { LinkTimes } from './link-times';
-import { Listeners } from './listeners';
+import { Listeners, protect } from './listeners';
 import { Heartbeat } from './heartbeat';
 import { type Inbound, InboundTable } from './inbound-request';
 import { ownRequestText, runOwnRequest } from './own-request';
@@ -36,16 +27,14 @@ import {
   type ResponseSpec,
   type TransportAddress,
 } from './sip-link';
-import { plainContact, transportOfUri } from './secure-contact';
-import { methodOf, ServerRequests } from './server-requests';
+import { ServerMessages } from './server-messages';
+import { ServerRequests } from './server-requests';
 import type { WireProtocol } from './srf';
 import { WireGuard } from './wire-guard';
 
 const SWEEP_INTERVAL_MS = 5000;
 /** How often it is said that the server still refuses the secret. */
 const REFUSED_INTERVAL_MS = 60_000;
-/** Within this a CANCEL is told in the usual way, or what it was for has ended. */
-const CANCEL_GRACE_MS = 200;
 
 /** The link of one drachtio-srf agent, over whatever connection it has at the moment. */
 export class DrachtioLink implements DialogLink {
@@ -59,14 +48,14 @@ export class DrachtioLink implements DialogLink {
   private readonly legs = new LegTable();
   private readonly stateListeners: Listeners<LinkState>;
   private readonly flowListeners: Listeners<TransportAddress>;
-  private handler: ((request: InboundRequest) => void | Promise<void>) | undefined;
   private socket: Socket | undefined;
   private heartbeat: Heartbeat | undefined;
   readonly requests: ServerRequests;
+  private readonly cancels: Cancels;
+  private readonly creation: DialogCreation;
+  private readonly messages: ServerMessages;
   private readonly sweepTimer: NodeJS.Timeout;
   private refusedAt = -Infinity;
-  private captured: SipCapture | undefined;
-  private readonly graces = new Set<NodeJS.Timeout>();
   /** Only of an application's connection: takes our routes back. */
   private takeBack: ((send: (command: string) => Promise<void>) => Promise<void>) | undefined;
   private closing: Promise<void> | undefined;
@@ -90,6 +79,24 @@ export class DrachtioLink implements DialogLink {
       library,
       capabilities: () => this.capabilities,
       now,
+      log,
+    });
+    this.cancels = new Cancels(this.inbound, library, log);
+    this.creation = new DialogCreation({
+      link: this,
+      channel: this.channel,
+      requests: this.requests,
+      legs: this.legs,
+      socket: () => this.socket,
+      now,
+    });
+    this.messages = new ServerMessages({
+      requests: this.requests,
+      inbound: this.inbound,
+      legs: this.legs,
+      cancels: this.cancels,
+      transactions: this.channel.transactions,
+      library,
       log,
     });
     this.sweepTimer = setInterval(() => {
@@ -165,23 +172,7 @@ export class DrachtioLink implements DialogLink {
   }
 
   openDialog(request: OpeningRequest): Opening {
-    const { headers, nextHop, uri } = request;
-    const contact = plainContact(
-      transportOfUri(nextHop ?? uri),
-      uri,
-      headers,
-      this.addresses,
-      this.capabilities,
-    );
-    const text = ownRequestText({ ...request, headers: [...contact, ...headers] }, this.capabilities);
-    const { socket } = this;
-    if (socket === undefined) return lostOpening();
-    this.channel.assertFits(text, this.capabilities);
-    return new ClientOpening(text, request, {
-      ...this.channel.ownPort(socket),
-      knowsEarlyDialogs: this.capabilities.exactHeaders,
-      leg: (id) => this.leg(id, socket),
-    });
+    return this.creation.open(request);
   }
 
   proxy(request: InboundRequest, options: ProxyOptions): Promise<ProxyOutcome> {
@@ -196,40 +187,17 @@ export class DrachtioLink implements DialogLink {
     this.requests.drop(request, retransmissions);
   }
 
-  async respondInDialog(request: InboundRequest, response: ResponseSpec): Promise<SipDialog> {
-    const entry = this.requests.entryOf(request);
-    let leg: Leg | undefined;
-    // At once, not after a promise: the ACK or a BYE may be in the next frame already.
-    await this.requests.give(request, response, (reply) => {
-      const id = reply.tokens[7] ?? '';
-      if (entry === undefined || id === '') return;
-      leg = this.leg(id, entry.socket);
-      const sent = reply.bytes && parseMessage(reply.bytes).message;
-      if (sent) leg.learn(sent, 'sent');
-      leg.openedBy = entry.serverId;
-      entry.leg = leg;
-      // Cancelled or refused while the answer that made it was on its way.
-      if (entry.failed) leg.forget();
-    });
-    if (leg === undefined) {
-      throw new DsbcError('DSBC_LINK_REFUSED', 'the SIP server made no dialog', {
-        details: { link: this.name },
-      });
-    }
-    return leg;
+  respondInDialog(request: InboundRequest, response: ResponseSpec): Promise<SipDialog> {
+    return this.creation.respond(request, response);
   }
 
-  /**
-   * Listens for copies of the server's SIP messages on a loopback port, to learn of CANCELs that it tells nobody: those
-   * that come between its reading of a `proxy` command and its doing it.
-   */
+  /** Listens for copies of the server's SIP messages on a loopback port, to learn of CANCELs that it tells nobody. */
   capture(port: number): void {
-    this.captured?.close();
-    this.captured = new SipCapture(port, (message) => this.onCaptured(message), this.log);
+    this.cancels.capture(port);
   }
 
   onRequest(handler: (request: InboundRequest) => void | Promise<void>): void {
-    this.handler = handler;
+    this.messages.onRequest(handler);
   }
 
   onState(listener: (state: LinkState) => void): void {
@@ -248,9 +216,7 @@ export class DrachtioLink implements DialogLink {
   private async end(): Promise<void> {
     await this.giveBack();
     clearInterval(this.sweepTimer);
-    this.captured?.close();
-    for (const timer of this.graces) clearTimeout(timer);
-    this.graces.clear();
+    this.cancels.close();
     const socket = this.socket;
     if (!this.library.shared) this.channel.guard?.close();
     this.setState('closed');
@@ -272,21 +238,7 @@ export class DrachtioLink implements DialogLink {
 
   /** Gives a request to the handler; what that throws, or rejects with, is answered 500. */
   deliver(request: Inbound): void {
-    this.inbound.add(request);
-    if (this.handler === undefined) {
-      this.requests.giveUnasked(request, 503);
-      return;
-    }
-    const failed = (error: unknown): void => {
-      this.log.error({ err: error, callId: request.message.callId }, 'the request handler failed');
-      this.requests.giveUnasked(request, 500);
-    };
-    try {
-      const running = this.handler(request);
-      if (running) running.catch(failed);
-    } catch (error) {
-      failed(error);
-    }
+    this.messages.deliver(request);
   }
 
   private onFrame(socket: Socket, raw: Buffer): void {
@@ -305,7 +257,7 @@ export class DrachtioLink implements DialogLink {
         this.onReply(socket, frame, raw);
         return;
       case 'sip':
-        this.onSip(socket, frame, raw);
+        this.messages.take(socket, frame, raw);
     }
   }
 
@@ -344,121 +296,6 @@ export class DrachtioLink implements DialogLink {
     );
   }
 
-  private onSip(socket: Socket, frame: SipFrame, raw: Buffer): void {
-    const leg = this.legs.get(frame.dialogId);
-    if (frame.origin !== 'network') {
-      const { message } = parseMessage(frame.bytes);
-      if (leg && message?.method === 'BYE') leg.lose(message.get('reason') ?? 'ended by the SIP server');
-      else if (this.channel.transactions.has(frame.transactionId)) this.channel.transactions.answer(frame);
-      else this.library.pass(socket, raw);
-      return;
-    }
-    const method = methodOf(frame.bytes);
-    if (method.startsWith('SIP/')) {
-      if (this.channel.transactions.has(frame.transactionId)) this.channel.transactions.answer(frame);
-      else this.library.pass(socket, raw);
-      return;
-    }
-    if (method === 'CANCEL') {
-      this.onCancel(socket, frame, raw);
-      return;
-    }
-    if (leg) {
-      this.onLegRequest(socket, frame, leg, method);
-      return;
-    }
-    if (this.legs.hasEnded(frame.dialogId)) {
-      this.requests.refuseEnded(socket, frame, method);
-      return;
-    }
-    if (this.library.shared || this.library.ownsDialog(socket, frame.dialogId)) {
-      this.library.pass(socket, raw);
-      return;
-    }
-    // An ACK or a PRACK that belongs to no dialog of ours can't be answered.
-    if (method === 'ACK') return;
-    const request = this.requests.read(socket, frame);
-    if (request) this.deliver(request);
-  }
-
-  private onLegRequest(socket: Socket, frame: SipFrame, leg: Leg, method: string): void {
-    const invite = this.inbound.get(frame.transactionId);
-    const request = this.requests.read(socket, frame);
-    if (request === undefined) return;
-    // Before the final answer the server gives an UPDATE the transaction id of its INVITE.
-    if (method === 'UPDATE' && invite !== undefined) request.becomeEarlyUpdate();
-    if (method === 'ACK') request.settled = true;
-    else this.inbound.add(request);
-    this.protect(() => leg.deliver(request));
-  }
-
-  private leg(id: string, socket: Socket): Leg {
-    return this.legs.leg(id, () => {
-      return new Leg(id, socket, {
-        link: this,
-        sendAndForget: (on, text) => {
-          this.channel.sendAndForget(on, text);
-        },
-        run: (leg, text, request) => {
-          const { cancel, signal, onProvisional } = request;
-          // drachtio-server knows an INVITE inside a dialog by the transaction that opened the dialog.
-          const cancelledBy = this.capabilities.exactHeaders ? undefined : leg.openedBy;
-          const own = {
-            uri: 'sip:placeholder',
-            timeoutMs: request.timeoutMs,
-            ...(cancel === undefined ? {} : { cancel }),
-            ...(cancelledBy === undefined ? {} : { cancelledBy }),
-            ...(signal === undefined ? {} : { signal }),
-          };
-          const port = this.channel.ownPort(leg.socket);
-          return runOwnRequest(text, own, this.capabilities, port, onProvisional);
-        },
-        gone: (gone) => {
-          this.legs.end(gone, this.now());
-        },
-      });
-    });
-  }
-
-  private onCancel(socket: Socket, frame: SipFrame, raw: Buffer): void {
-    const request = this.inbound.get(frame.transactionId);
-    if (request === undefined) {
-      this.library.cancel(socket, frame, raw);
-      return;
-    }
-    this.library.forget(request, 'cancelled');
-    // The server has answered 487 by itself; a proxied one goes on until its outcome is told.
-    if (!request.proxied) this.inbound.remove(request);
-    request.failed = true;
-    request.leg?.forget();
-    this.tellCancelled(request);
-  }
-
-  private onCaptured(message: Captured): void {
-    const { branch } = message;
-    const request = this.inbound.invite(branch);
-    if (request === undefined) return;
-    if (message.kind === 'relayed') {
-      request.relayed = true;
-      return;
-    }
-    const { callId } = message;
-    if (request.cancelled || request.message.callId !== callId) return;
-    const timer = setTimeout(() => {
-      this.graces.delete(timer);
-      if (request.cancelled || this.inbound.invite(branch) !== request) return;
-      this.log.info({ callId }, 'a CANCEL that the SIP server has told nobody');
-      this.tellCancelled(request);
-    }, CANCEL_GRACE_MS);
-    this.graces.add(timer);
-  }
-
-  private tellCancelled(request: Inbound): void {
-    for (const fault of request.cancel()) {
-      this.log.error({ err: fault, callId: request.message.callId }, 'a CANCEL listener failed');
-    }
-  }
-
   private onFlowEvent(tokens: readonly string[]): void {
     this.flowListeners.tell(transportAddress(tokens[0] ?? '', tokens[1] ?? '', tokens[2] ?? ''));
   }
@@ -483,7 +320,7 @@ export class DrachtioLink implements DialogLink {
     this.channel.lose(socket);
     this.inbound.lose(socket);
     for (const leg of this.legs.on(socket)) {
-      this.protect(() => leg.lose('the link to the SIP server was lost'));
+      protect(this.log, () => leg.lose('the link to the SIP server was lost'));
     }
     if (this.socket !== socket) return;
     this.socket = undefined;
@@ -508,19 +345,4 @@ export class DrachtioLink implements DialogLink {
     this.state = state;
     this.stateListeners.tell(state);
   }
-
-  private protect(call: () => void): void {
-    try {
-      call();
-    } catch (error) {
-      this.log.error({ err: error }, 'a link listener failed');
-    }
-  }
 }
-
-const lostOpening = (): Opening => ({
-  outcome: Promise.resolve({ kind: 'link_lost' }),
-  early: undefined,
-  cancel: () => undefined,
-  abandon: () => undefined,
-});

@@ -11,12 +11,15 @@ export class Listeners<News> {
   }
 
   tell(news: News): void {
-    for (const listener of this.listeners) {
-      try {
-        listener(news);
-      } catch (error) {
-        this.log.error({ err: error }, 'a link listener failed');
-      }
-    }
+    for (const listener of this.listeners) protect(this.log, () => listener(news));
+  }
+}
+
+/** Calls a listener; what it throws is logged. */
+export function protect(log: Logger, call: () => void): void {
+  try {
+    call();
+  } catch (error) {
+    log.error({ err: error }, 'a link listener failed');
   }
 }
