@@ -25,7 +25,7 @@ export type WithRegistry = <T>(
   work: (registry: Registry, config: RegistryConfig, systems: Config['systems']) => Promise<T>,
 ) => Promise<T>;
 
-/** How often the position of an import is written to disk, in ms. */
+/** How often the position of an import is written to disk, in ms; the first one at once. */
 const CHECKPOINT_MS = 1000;
 /** How many rejected lines are told on the screen, with their reasons; the report has them all. */
 const FEW = 3;
@@ -113,7 +113,7 @@ class FileImport {
   readonly #unknown: UnknownNames;
   readonly #io: Io;
   readonly #firstRejected: string[] = [];
-  #saved = 0;
+  #saved = -Infinity;
   #saving: Promise<void> = Promise.resolve();
 
   constructor(settings: ImportSettings, registry: Registry, target: string, unknown: UnknownNames, io: Io) {

@@ -26,7 +26,7 @@ const LITTLE_MEMORY = { NODE_OPTIONS: '--max-old-space-size=80' };
 const GROWTH_MB = 100;
 
 const REASONS = [
-  ['phone,1,source', 'entry: kind must be one of account, did'],
+  ['phone,1,source', 'kind must be one of account, did, customer'],
   ['account,1', '2 fields instead of 3'],
   ['account,"1,source', 'quotes do not match'],
 ] as const;
