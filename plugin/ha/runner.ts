@@ -200,6 +200,7 @@ export class GroupRunner {
   ): Promise<void> {
     let removed = true;
     let added = true;
+    const renews = effects.some(({ type }) => type === 'renew');
     for (const effect of effects) {
       switch (effect.type) {
         case 'add':
@@ -214,7 +215,8 @@ export class GroupRunner {
           if (added) this.announce();
           break;
         case 'send':
-          // That we are active would be a lie, on which the one that hands over would rely.
+          // That we are active would be a lie, on which the one that hands over would rely, or after a stall all others.
+          if (renews && this.isLate(decidedAt)) added = false;
           if (!this.closed && (added || effect.message.state !== 'ACTIVE'))
             this.options.send(effect.message, effect.to);
           break;
@@ -227,12 +229,17 @@ export class GroupRunner {
     }
   }
 
+  /** Decided before a stall. */
+  private isLate(decidedAt: number): boolean {
+    return this.options.now() - decidedAt > this.options.config.timing.late;
+  }
+
   /** @returns whether the addresses are here */
   private async lease(operation: 'add' | 'renew', decidedAt: number, term: number): Promise<boolean> {
     const { driver, vips, config, now, onLease } = this.options;
     const startedAt = now();
     // Decided before a stall: peers may own the addresses by now.
-    if (this.closed || startedAt - decidedAt > config.timing.late) {
+    if (this.closed || this.isLate(decidedAt)) {
       if (!this.closed) this.give({ type: 'vip-lost' });
       return false;
     }

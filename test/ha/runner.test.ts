@@ -106,14 +106,15 @@ describe('the runner of the machine', () => {
   };
   afterEach(() => Promise.all(benches.splice(0).map(({ runner }) => runner.close())));
 
-  it('adds, announces, then says so; and renews before every heartbeat', async () => {
+  it('adds, announces, then says so; and renews right behind every heartbeat', async () => {
     const made = open();
     await run(made);
     await until(() => made.calls.filter((call) => call === 'renew').length > 3);
     const from = made.calls.indexOf('add');
     expect(made.calls.slice(from, from + 4)).toEqual(['add', 'granted', 'announce', 'send']);
     made.calls.forEach((call, index) => {
-      if (call === 'renew') expect(made.calls.slice(index, index + 3)).toEqual(['renew', 'granted', 'send']);
+      if (call === 'renew')
+        expect(made.calls.slice(index - 1, index + 2)).toEqual(['send', 'renew', 'granted']);
     });
   });
 
@@ -261,6 +262,21 @@ describe('the runner of the machine', () => {
     await until(() => made.states.includes('RECHECK'));
     expect(made.calls.slice(before)).not.toContain('renew');
     expect(made.calls.slice(before)).toContain('remove');
+  });
+
+  it('neither says nor renews what a stall between the decision and its doing has made untrue', async () => {
+    const made = open();
+    await run(made);
+    // Nothing is due but the next heartbeat: the announcements of the takeover are over.
+    await until(() => made.runner.state.name === 'ACTIVE' && made.runner.state.announceAt.length === 0);
+    made.push(made.runner.state.nextBeatAt - performance.now() + 1);
+    const [said, calls] = [made.said.length, made.calls.length];
+    made.runner.give({ type: 'timer' });
+    // What was decided is done as soon as this turn of the loop ends.
+    made.push(500);
+    await until(() => made.states.includes('RECHECK'));
+    expect(made.said.slice(said)).not.toContain('ACTIVE');
+    expect(made.calls.slice(calls)).not.toContain('renew');
   });
 
   it('removes leftovers of its own and nothing else', async () => {

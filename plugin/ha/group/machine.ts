@@ -41,7 +41,7 @@ import { receiveTwin } from './twin';
  *   INIT      no        no      beats, listens                           listened
  *   STANDBY   no        yes     beats (to absent peers every 15 s),      claim due; RELINQUISH; unfit;
  *                               reads the witness                        maintenance
- *   ACTIVE    yes       -       renews the lease, then beats; announces  hand-over; better claim; stall; address
+ *   ACTIVE    yes       -       beats, then renews the lease; announces  hand-over; better claim; stall; address
  *                               after 0.1, 0.5, 2 s and every 10 s       gone; witness not renewed
  *   HANDOVER  until it  -       as ACTIVE while it has the addresses     target active; nobody answers
  *             lets go
@@ -203,19 +203,20 @@ function settle(turn: Turn): void {
   pollWitness(turn);
 }
 
-/** The lease first, then the heartbeat: a peer that hears us last never outwaits a lease that began later. */
+/**
+ * Necessary: the word first, then the lease. A process that dies in between would leave a lease younger than what its
+ * peers count from, and they would claim up to 400 ms before it ends. One that stalls in between finds the renewal too
+ * late to be done (runner.ts).
+ */
 function beat(turn: Turn): void {
   const { state, now, config, effects } = turn;
-  if (
-    state.holding &&
-    now > state.lastBeatAt &&
-    !effects.some(({ type }) => type === 'add') &&
-    mayHold(turn)
-  ) {
+  const renews =
+    state.holding && now > state.lastBeatAt && !effects.some(({ type }) => type === 'add') && mayHold(turn);
+  send(turn, 'BEAT');
+  if (renews) {
     effects.push({ type: 'renew' });
     state.leasedUntil = now + config.timing.lease;
   }
-  send(turn, 'BEAT');
   state.lastBeatAt = now;
   state.nextBeatAt = now + config.timing.heartbeat;
   updateAlarms(turn);

@@ -223,7 +223,36 @@ function yieldOvertakesClaim(stepFunction: StepFunction, seed: number): readonly
   return world.owners.slice(from).map(({ id }) => (id === deaf.id ? 'deaf' : id));
 }
 
+/** The active is killed within the step of a heartbeat, right after it has done an effect of this type. */
+function diesInHeartbeat(stepFunction: StepFunction, type: 'send' | 'renew'): readonly string[] {
+  const violations: string[] = [];
+  for (let seed = 0; seed < 50; seed++) {
+    const world = worldOf(2, { step: stepFunction, random: new Random(seed) });
+    world.allowOverlap = false;
+    startAll(world);
+    world.run(4000 + seed * 37);
+    const killed = owner(world);
+    world.diesAfter = { node: killed, type };
+    world.run(world.now + 3000);
+    expect(owner(world)).not.toBe(killed);
+    violations.push(...world.violations);
+  }
+  return violations;
+}
+
 describe('rules that random schedules seldom meet', () => {
+  it('the word of a heartbeat goes out before its lease is renewed', () => {
+    expect(diesInHeartbeat(step, 'send')).toEqual([]);
+    expect(diesInHeartbeat(step, 'renew')).toEqual([]);
+    const mutant = mutantStep({
+      file: 'ha/group/machine.ts',
+      find: "  send(turn, 'BEAT');\n",
+      replace: "  if (renews) effects.push({ type: 'renew' });\n  send(turn, 'BEAT');\n",
+    });
+    expect(diesInHeartbeat(mutant.step, 'renew')).not.toEqual([]);
+    mutant.dispose();
+  });
+
   it('whoever hears that the active yielded counts the one it yielded to as heard', () => {
     const mutant = mutantStep({
       file: 'ha/group/peers.ts',

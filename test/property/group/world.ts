@@ -77,6 +77,8 @@ export class World {
   arpAt = 0;
   row: WitnessRow | null = null;
   allowOverlap = true;
+  /** The process of this node is killed right after it has done an effect of this type. */
+  diesAfter: { readonly node: Node; readonly type: GroupEffect['type'] } | undefined;
   private request = 0;
   readonly answers = new Map<number, { done: boolean; reason: string }>();
 
@@ -233,7 +235,14 @@ export class World {
     ) {
       this.violate(`4: ${node.id} order went back`);
     }
-    for (const effect of effects) this.perform(node, effect);
+    for (const effect of effects) {
+      this.perform(node, effect);
+      if (this.diesAfter?.node === node && effect.type === this.diesAfter.type) {
+        this.diesAfter = undefined;
+        this.kill(node);
+        return;
+      }
+    }
     if (state.holding && state.name !== 'ACTIVE' && state.name !== 'HANDOVER') {
       this.violate(`11: ${node.id} would send SIP as ${state.name}`);
     }
