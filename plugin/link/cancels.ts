@@ -21,7 +21,8 @@ export class Cancels {
 
   /**
    * Listens for copies of the server's SIP messages on a loopback port, to learn of CANCELs that it tells nobody: those
-   * that come between its reading of a `proxy` command and its doing it.
+   * of proxied requests. Told is one whose request has not ended a little later, as when it came between the server's
+   * reading of a `proxy` command and its doing it, or between two attempts.
    */
   capture(port: number): void {
     this.captured?.close();

@@ -22,7 +22,7 @@ const INVITE = Buffer.from('INVITE ');
 /**
  * Listens for the copies of all its SIP messages that drachtio-server sends to a capture agent (`--homer`, HEP version
  * 3), and tells of CANCELs, some of which the server tells nobody, and of INVITEs that it has sent on: one thread of it
- * sends and copies, so a CANCEL copied after that finds the proxied call.
+ * sends and copies, so that a CANCEL which it gets after that finds a proxied call.
  */
 export class SipCapture {
   private readonly socket: Socket;
