@@ -15,7 +15,7 @@ describe('settings of a group', () => {
   it('scale everything by the heartbeat; the figures of the specification at 500 ms', () => {
     expect(timingFor(500)).toMatchObject({
       dead: 1100,
-      claim: 1100,
+      claim: 1150,
       lease: 1000,
       fence: 850,
       recheck: 700,
@@ -25,7 +25,7 @@ describe('settings of a group', () => {
       probe: 15_000,
       witness: 3000,
       witnessTake: 3150,
-      witnessSpare: 1100,
+      witnessSpare: 1150,
     });
     expect(timingFor(50)).toMatchObject({
       dead: 110,

@@ -23,7 +23,7 @@ import { receiveTwin } from './twin';
 /*
  * The group as one pure function: (state, event, now) → (state, effects).
  *
- *             listen over                no active heard for 1100 ms, rank × 300 ms,
+ *             listen over                no active heard for 1150 ms, rank × 300 ms,
  *   ┌──────┐            ┌─────────┐      fit, witness agrees; or RELINQUISH to us    ┌────────┐
  *   │ INIT │──────────▶ │ STANDBY │ ───────────────────────────────────────────────▶ │ ACTIVE │
  *   └──────┘            └─────────┘ ◀──────────────────────────────────────────────  └────────┘

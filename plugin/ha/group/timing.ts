@@ -11,7 +11,7 @@ export interface Timing {
   readonly dead: number;
   /**
    * No claim before no active was heard for this long: `dead`, and not before the kernel of a killed active has removed
-   * the addresses (1100; that makes 2250 of a heartbeat of 1000 ms). Below a heartbeat of 500 ms it is `dead` all the
+   * the addresses (1150; that makes 2250 of a heartbeat of 1000 ms). Below a heartbeat of 500 ms it is `dead` all the
    * same (docs/ha.md, fast profile).
    */
   readonly claim: number;
@@ -20,8 +20,8 @@ export interface Timing {
   /** The same in milliseconds (1000); the kernel takes up to `leaseSlack` longer. */
   readonly lease: number;
   /**
-   * What the kernel may add to a lease: 100 to one of a second, which is paced (network/lease-pacer.ts; measured on Linux
-   * 6.18: 0 to 50). 250 to a longer one: its check of lifetimes is put off to the next full second of its own clock when
+   * What the kernel may add to a lease: 150 to one of a second, which is paced (network/lease-pacer.ts; measured on Linux
+   * 6.18: 0 to 50 on a machine with CPU to spare, 126 once on one without). 250 to a longer one: its check of lifetimes is put off to the next full second of its own clock when
    * that is less than a quarter of a second away.
    */
   readonly leaseSlack: number;
@@ -62,7 +62,7 @@ export interface Timing {
   readonly witness: number;
   /** How long a contender must have seen the row unchanged: 1.05 times that (3150). */
   readonly witnessTake: number;
-  /** The kernel lease is renewed only with this much of the witness to spare (1100). */
+  /** The kernel lease is renewed only with this much of the witness to spare (1150). */
   readonly witnessSpare: number;
   /** A witness request unanswered for this long is unknown (500). */
   readonly witnessTimeout: number;
@@ -73,7 +73,7 @@ export interface Timing {
 export const DEFAULT_HEARTBEAT_MS = 500;
 export const MIN_HEARTBEAT_MS = 50;
 export const MAX_HEARTBEAT_MS = 2000;
-const PACED_SLACK_MS = 100;
+const PACED_SLACK_MS = 150;
 const UNPACED_SLACK_MS = 250;
 
 /**
