@@ -155,6 +155,21 @@ describe('the life of a request', () => {
     }
   });
 
+  it.each([
+    ['INVITE', true, true],
+    ['SUBSCRIBE', true, true],
+    ['MESSAGE', false, true],
+    ['REFER', false, true],
+  ])('%s: another site after a silent one: %s; with message_on_silence: %s', async (method, usual, asked) => {
+    for (const [expected, config] of [
+      [usual, {}],
+      [asked, { failover: { message_on_silence: true } }],
+    ] as const) {
+      const { order } = await new PipelineLab({ config }).send({ method, to: '<sip:1002@example.com>' });
+      expect(order?.limits.onSilence).toBe(expected);
+    }
+  });
+
   it('remembers where an account is served', async () => {
     const lab = new PipelineLab();
     const { order } = await lab.send(register());

@@ -8,8 +8,7 @@ type ServerKind = 'embedded' | 'drachtio';
 const ANSWERS: Readonly<Record<ServerKind, (method: string) => number | undefined>> = {
   embedded: (method) => {
     if (method === 'ACK') return undefined;
-    if (WITHIN.has(method)) return 481;
-    return method === 'REFER' ? 503 : 501;
+    return WITHIN.has(method) ? 481 : 501;
   },
   drachtio: (method) => (WITHIN.has(method) && !SILENT.has(method) ? 481 : undefined),
 };
@@ -18,21 +17,32 @@ const ANSWERS: Readonly<Record<ServerKind, (method: string) => number | undefine
 const WITHIN: ReadonlySet<string> = new Set(['ACK', 'BYE', 'CANCEL', 'PRACK', 'UPDATE']);
 const SILENT: ReadonlySet<string> = new Set(['ACK', 'PRACK']);
 
+/** Methods we carry that drachtio-server tells no application of outside of a dialog. */
+const UNTOLD: ReadonlySet<string> = new Set(['REFER']);
+
 /** What becomes of a request whose method the DSBC does not dispatch; undefined if it does. */
 export function uncarried(method: string, server: ServerKind, steps: Step[]): Decision | undefined {
-  if (DISPATCHED_METHODS.some((each) => each.toUpperCase() === method)) return undefined;
-  const name = server === 'embedded' ? 'the embedded server' : 'drachtio-server';
+  const isOurs = DISPATCHED_METHODS.some((each) => each.toUpperCase() === method);
+  if (isOurs && !(server === 'drachtio' && UNTOLD.has(method))) return undefined;
   const status = ANSWERS[server](method);
-  const alone = WITHIN.has(method)
-    ? `${method} belongs to a dialog or call under way, which ${name} knows by itself: it is not asked of us. Without one`
-    : `${method} is not a method we carry, unless an application with routes of its own takes it:`;
   if (status === undefined) {
-    const because = `${alone} ${name} gives no answer`;
+    const because = `${words(method, server)} gives no answer`;
     steps.push({ step: 'method', because });
     return { kind: 'drop', because, steps };
   }
   const reason = reasonPhrase(status);
-  const because = `${alone} ${name} answers ${status} ${reason}`;
+  const because = `${words(method, server)} answers ${status} ${reason}`;
   steps.push({ step: 'method', because });
   return { kind: 'answer', status, reason, because, steps };
+}
+
+/** Why we are not asked, up to the name of the server that decides. */
+function words(method: string, server: ServerKind): string {
+  if (WITHIN.has(method)) {
+    const name = server === 'embedded' ? 'the embedded server' : 'drachtio-server';
+    return `${method} belongs to a dialog or call under way, which ${name} knows by itself: it is not asked of us. Without one ${name}`;
+  }
+  return server === 'embedded'
+    ? `${method} is not a method we carry, unless an application with routes of its own takes it: the embedded server`
+    : `${method} outside of a dialog is told to no application: drachtio-server`;
 }

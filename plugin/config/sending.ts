@@ -58,7 +58,7 @@ export const failover = z
     message_on_silence: z
       .boolean()
       .default(false)
-      .describe('Also for MESSAGE: the first site may deliver it late, so that it arrives twice.'),
+      .describe('Also for MESSAGE and REFER: the first site may do it late, so that it is done twice.'),
     codes: z
       .array(failureStatus)
       .default([408, 503])

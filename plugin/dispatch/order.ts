@@ -176,12 +176,15 @@ function common(
 /** INVITE never moves on before 2 s: timer A fires at 500 ms, and both sites would get the call (drachtio-server). */
 const MIN_INVITE_TIMEOUT_MS = 2000;
 
+/** What a silent site may still do, so that another one would do it again. */
+const HAPPENS_ONCE = new Set(['MESSAGE', 'REFER']);
+
 function limitsOf(method: string, failover: boolean, config: Config['failover']): FailoverLimits {
   return {
     timeoutMs: method === 'INVITE' ? Math.max(config.timeout_ms, MIN_INVITE_TIMEOUT_MS) : config.timeout_ms,
     maxAttempts: failover ? config.max_attempts : 1,
     totalMs: config.total_ms,
-    onSilence: method !== 'MESSAGE' || config.message_on_silence,
+    onSilence: !HAPPENS_ONCE.has(method) || config.message_on_silence,
     statuses: config.codes,
   };
 }

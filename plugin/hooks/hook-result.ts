@@ -1,3 +1,4 @@
+import { opensDialog } from '../routing/relay-choice';
 import type { HookContext, HookName } from './hook-types';
 
 /** What a hook may return, by name. */
@@ -71,7 +72,7 @@ function respondFault(respond: unknown, method: string): string | undefined {
   if (!isFields(respond)) return `respond: expected { status, reason?, headers? }, found ${kindOf(respond)}`;
   const { status, reason, headers } = respond;
   // A 2xx would open a dialog that nobody holds.
-  const least = method === 'INVITE' || method === 'SUBSCRIBE' ? 300 : 200;
+  const least = opensDialog(method) ? 300 : 200;
   if (!Number.isInteger(status) || (status as number) < least || (status as number) > 699)
     return `respond.status: expected a status from ${least} to 699 for ${method}, found ${String(status)}`;
   if (reason !== undefined && (typeof reason !== 'string' || /[\r\n\0]/.test(reason)))

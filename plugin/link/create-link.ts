@@ -13,7 +13,10 @@ import { SharedRoutes } from './shared-routes';
 import { isSrf, newSrf, type Agent, type LibraryMiddleware, type Srf, type WireProtocol } from './srf';
 import { extendStatusTable } from './status-table';
 
-/** The verbs a dispatcher needs: what drachtio-server hands to applications outside of dialogs. */
+/**
+ * The verbs a dispatcher needs: all that may open something. drachtio-server hands each but REFER to applications outside of
+ * dialogs.
+ */
 export const DISPATCHED_METHODS = [
   'invite',
   'register',
@@ -23,6 +26,7 @@ export const DISPATCHED_METHODS = [
   'options',
   'notify',
   'info',
+  'refer',
 ] as const;
 
 /** How to reach one SIP server's control port. */

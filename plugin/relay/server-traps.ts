@@ -46,6 +46,8 @@ export function detour(
     };
   }
   const { method } = message;
+  if (chosen === 'b2bua' && !formsDialog(method))
+    return { way: 'refuse', because: `two dialogs are made of INVITE or SUBSCRIBE, not of ${method}` };
   if (chosen === 'proxy') return proxyDetour(method, message, can);
   const why =
     nulFault(message) ??

@@ -73,7 +73,6 @@ registry: { driver: lmdb, path: registry.lmdb }
   });
 
   it.each([
-    ['REFER', 'Answered here: 503 Service Unavailable', 'is not a method we carry'],
     ['FOO', 'Answered here: 501 Not Implemented', 'is not a method we carry'],
     ['BYE', 'Answered here: 481', 'belongs to a dialog'],
     ['ACK', 'Dropped without an answer', 'belongs to a dialog'],
@@ -81,6 +80,12 @@ registry: { driver: lmdb, path: registry.lmdb }
     const { code, out } = await explain('--method', method, ...phone, '--from', '1001', '--to', '1002');
     expect([code, out]).toEqual([1, expect.stringContaining(because)]);
     expect(out.startsWith(verdict)).toBe(true);
+  });
+
+  it('says that a REFER is carried as any other request', async () => {
+    const { code, out } = await explain('--method', 'REFER', ...phone, '--from', '1001', '--to', '1002');
+    expect([code, out]).toEqual([0, expect.stringMatching(/^Sent to source\/a .*/)]);
+    expect(out).toContain('proxy, ');
   });
 
   it('says the same as JSON', async () => {

@@ -113,7 +113,7 @@ describe(`call flows on the ${sipServerKind} SIP server`, () => {
   /** What the SIP server does by itself never comes to us. */
   const checkRefusedByServer = async (run: FlowRun, status: number): Promise<void> => {
     if (status > 0) expect((await run.final()).message.status).toBe(status);
-    else await pause(300);
+    else await run.pinged().then(() => pause(20));
     expect([run.statuses().length, run.arrivals()]).toEqual([status > 0 ? 1 : 0, []]);
   };
 

@@ -94,6 +94,32 @@ describe(`flow tokens on the wire, ${sipServerKind} server`, () => {
     expect(reached()).toBe(3);
   });
 
+  // drachtio-server tells nobody of a REFER outside of a dialog (docs/sip-servers.md).
+  (sipServerKind === 'embedded' ? it : it.skip)(
+    'brings the NOTIFYs of a REFER outside of a dialog back to the phone, along the Record-Route',
+    async () => {
+      const refer = await phone.request({
+        method: 'REFER',
+        contact: `<${CONTACT}>`,
+        headers: [['Refer-To', '<sip:1003@example.com>']],
+      });
+      const { site } = await lab.arrival(refer.callId);
+      expect((await refer.final()).message.status).toBe(200);
+      const got = await site.waitFor(({ message }) => message.method === 'REFER');
+      const notify = await site.inDialog(got, 'NOTIFY', 1, {
+        headers: [
+          ['Event', 'refer'],
+          ['Subscription-State', 'active;expires=60'],
+          ['Content-Type', 'message/sipfrag'],
+        ],
+        body: 'SIP/2.0 100 Trying\r\n',
+      });
+      expect((await notify.final()).message.status).toBe(200);
+      const { message } = await phone.waitFor((one) => one.message.method === 'NOTIFY');
+      expect([message.uri, message.callId]).toEqual([CONTACT, refer.callId]);
+    },
+  );
+
   it('forged, truncated, lengthened or in another spelling: 403, each bit of it', async () => {
     const token = await tokenOf(phone);
     const flipped = [...Buffer.from(token, 'base64url').keys()].map((at) => {

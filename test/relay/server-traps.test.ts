@@ -53,6 +53,13 @@ describe('the way around a defect of the SIP server', () => {
     expect(way(chosen, { method }, uri, MENDED)).toBeUndefined();
   });
 
+  it('two dialogs of another method than INVITE and SUBSCRIBE are refused: they would be an INVITE', () => {
+    for (const can of [DRACHTIO_CAPABILITIES, MENDED]) {
+      expect(way('b2bua', { method: 'REFER' }, undefined, can)).toBe('refuse');
+      expect(way('proxy', { method: 'REFER' }, undefined, can)).toBeUndefined();
+    }
+  });
+
   it('a header with an escaped NUL is proxied as it is, or refused, whatever the server', () => {
     const lines = ['X-Name: "a\\\0b"'];
     for (const can of [DRACHTIO_CAPABILITIES, MENDED]) {

@@ -19,12 +19,14 @@ function relayOf(row: CallFlow, kind: SipServerKind): string {
 
 /** The relay, and where drachtio-server differs, its own. */
 function relayCell(row: CallFlow): string {
-  const words = relayOf(row, 'embedded');
-  const other = relayOf(row, 'drachtio');
+  const { embedded, drachtio } = row.byServer ?? {};
+  const words = embedded === undefined ? [relayOf(row, 'embedded')] : [];
+  const other = drachtio === undefined ? relayOf(row, 'drachtio') : undefined;
   const own = Object.entries(row.byServer ?? {}).map(
     ([kind, status]) => `${NAMES[kind]} itself: ${status === 0 ? 'no answer' : status}`,
   );
-  return [words, ...(other === words ? [] : [`drachtio-server: ${other}`]), ...own].join('; ');
+  const differs = other === undefined || words.includes(other) ? [] : [`drachtio-server: ${other}`];
+  return [...words, ...differs, ...own].join('; ');
 }
 
 function tableOf(rows: readonly CallFlow[]): string[] {

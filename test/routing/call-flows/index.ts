@@ -5,6 +5,7 @@ import { METHOD_MATRIX } from './method-matrix';
 import { URI_MATRIX } from './uri-matrix';
 import { MIGRATION } from './migration';
 import { OTHER_METHODS } from './other-methods';
+import { OUTSIDE_DIALOGS } from './outside-dialogs';
 import { PEER_CALLS } from './peer-calls';
 import { REFUSALS } from './refusals';
 import { REGISTRATIONS } from './registrations';
@@ -23,6 +24,7 @@ export const CALL_FLOW_GROUPS: readonly CallFlowGroup[] = [
   MIGRATION,
   OTHER_METHODS,
   METHOD_MATRIX,
+  OUTSIDE_DIALOGS,
   REQUEST_URIS,
   URI_MATRIX,
   REFUSALS,
