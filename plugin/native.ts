@@ -1,5 +1,6 @@
 import { createRequire } from 'node:module';
 import { join } from 'node:path';
+import type { UdpErrorQueue } from './embedded';
 import { DsbcError } from './errors';
 import { useScanner, type ScannerFor } from './message/scanner';
 import { silentLogger, type Logger } from './telemetry/logger';
@@ -49,28 +50,6 @@ export interface RawNetwork {
   close(): void;
 }
 
-/** A UDP socket with its error queue, native/udp_errors. Numbers returned are errnos, 0 for success. */
-export interface RawUdpErrors {
-  /** The descriptor of a bound socket, which the caller has to close, or an errno as a negative number. */
-  open(address: string, port: number): number;
-  /** To be called when libuv has the descriptor. */
-  adopted(): number;
-  /** The oldest reports. If there are 64 there may be more: it has to be called again soon, which nobody else will say. */
-  read(): {
-    readonly address: string;
-    readonly port: number;
-    /** An errno. */
-    readonly error: number;
-    /** SO_EE_ORIGIN_…: 1 this host, 2 ICMP, 3 ICMPv6. */
-    readonly origin: number;
-    readonly type: number;
-    readonly code: number;
-    /** The datagram's head, as far as it was quoted; latin1. */
-    readonly quote: string;
-  }[];
-  close(): void;
-}
-
 /** What native/addon.cc exports. */
 export interface NativeAddon {
   /**
@@ -83,7 +62,7 @@ export interface NativeAddon {
   /** Linux only. */
   readonly Network?: new () => RawNetwork;
   /** Linux only. */
-  readonly UdpErrors?: new () => RawUdpErrors;
+  readonly UdpErrors?: new () => UdpErrorQueue;
 }
 
 /** Which implementation runs, and why: for the log, `dsbc status` and the metrics. */
@@ -140,7 +119,7 @@ function decide(mode: NativeMode): NativeStatus {
 }
 
 /** Makes error queues for UDP sockets; undefined where the addon is off, does not load, or has none. */
-export function udpErrorQueues(mode: NativeMode): (() => RawUdpErrors) | undefined {
+export function udpErrorQueues(mode: NativeMode): (() => UdpErrorQueue) | undefined {
   if (mode === 'off') return undefined;
   try {
     const { UdpErrors } = loadAddon();

@@ -6,8 +6,8 @@ import DrachtioSrf from 'drachtio-srf';
 
 /*
  * drachtio-srf's own types leave most of what the link needs untyped or `any`. This file says once what
- * version 5.0.29 really has; the version is pinned exactly, and test/link/library.test.ts looks whether
- * each of these things is still there.
+ * version 5.0.29 really has. The version is pinned exactly; the tests of test/link run the library itself against a
+ * scripted server, and fail where one of these things is gone.
  */
 
 /** lib/wire-protocol.js: the framing and the connection. */

@@ -47,9 +47,11 @@ export function farFlow({ flow, target }: RequestFacts): Far | undefined {
  * | opens a dialog, its Request-URI must become another one, behind drachtio-server | b2bua: a proxied one stays as it was |
  * | opens a dialog, stays on path by configuration | proxy with Record-Route |
  * | INVITE with 100rel, bypass, behind drachtio-server | proxy with Record-Route, one attempt: a PRACK past us would miss |
- * | SUBSCRIBE or REFER whose Contact has no real host | b2bua: proxying it harms drachtio-server |
+ * | SUBSCRIBE whose Contact has no real host | b2bua: proxying it harms drachtio-server |
  * | any other INVITE, SUBSCRIBE, REFER | proxy, bypass |
  *
+ * drachtio-server hands over no REFER that is outside of a dialog; two dialogs are made of INVITE and SUBSCRIBE alone
+ * (relay/server-traps.ts refuses others).
  * A proxied request carries all its headers, so one with headers that must go is sent by b2bua.
  */
 export function chooseRelay(facts: RequestFacts, context: RelayContext, steps?: Step[]): RelayChoice {

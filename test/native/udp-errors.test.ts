@@ -1,6 +1,7 @@
 import { createSocket, type Socket } from 'node:dgram';
 import { constants } from 'node:os';
-import { loadAddon, type RawUdpErrors } from '../../plugin/native';
+import type { UdpErrorQueue } from '../../plugin/embedded';
+import { loadAddon } from '../../plugin/native';
 import { describeWith } from '../fixtures/needs';
 
 const { ECONNREFUSED, EADDRINUSE, EINVAL, EBADF } = constants.errno;
@@ -12,7 +13,7 @@ describeWith(['addon'], "the addon's error queue of a UDP socket", () => {
     for (const close of open.splice(0)) close();
   });
 
-  const make = (): RawUdpErrors => {
+  const make = (): UdpErrorQueue => {
     const { UdpErrors } = loadAddon();
     if (UdpErrors === undefined) throw new Error('an addon without it');
     const errors = new UdpErrors();
@@ -20,7 +21,7 @@ describeWith(['addon'], "the addon's error queue of a UDP socket", () => {
     return errors;
   };
 
-  async function bound(address: string): Promise<{ errors: RawUdpErrors; socket: Socket }> {
+  async function bound(address: string): Promise<{ errors: UdpErrorQueue; socket: Socket }> {
     const errors = make();
     const fd = errors.open(address, 0);
     expect(fd).toBeGreaterThan(0);
