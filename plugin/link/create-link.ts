@@ -135,7 +135,7 @@ export function wrapSrf(
   }
   const middleware: LibraryMiddleware = (req, res, next) => {
     if (link.state === 'closed') {
-      routes.pass(req.method, res, next);
+      routes.pass(res, next);
       return;
     }
     const known = library.frameOf(req);

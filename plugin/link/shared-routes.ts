@@ -1,4 +1,4 @@
-import type { Agent, LibraryMiddleware, LibraryResponse, Srf } from './srf';
+import type { Agent, LibraryApp, LibraryMiddleware, LibraryResponse, Srf } from './srf';
 
 /** Seconds after which a caller may come again whose request nobody takes any more. */
 const RETRY_AFTER_S = 5;
@@ -8,6 +8,9 @@ export class SharedRoutes {
   /** Those we have asked for; the application may have asked for others. */
   private readonly asked = new Set<string>();
   private subscribed = false;
+  /** What came to the middleware since our end. */
+  private readonly passed = new WeakSet<LibraryResponse>();
+  private last: LibraryApp['stack'][number] | undefined;
 
   constructor(
     private readonly srf: Srf,
@@ -63,13 +66,24 @@ export class SharedRoutes {
    * A request that still comes to the middleware where the application put it: it goes on to the application's next handler;
    * where there is none it is 503, since the library's own 404 would tell a phone that its account is gone.
    */
-  pass(method: string, res: LibraryResponse, next: () => void): void {
-    const fits = ({ method: layer }: { readonly method: string }): boolean =>
-      layer === '*' || layer.toLowerCase() === method.toLowerCase();
-    const last = this.srf.app.stack.filter(fits).at(-1);
-    if (last?.handle === this.middleware && method !== 'ACK')
-      res.send(503, { headers: { 'Retry-After': String(RETRY_AFTER_S) } });
-    else next();
+  pass(res: LibraryResponse, next: () => void): void {
+    this.passed.add(res);
+    this.standLast();
+    next();
+  }
+
+  /** Behind all that the application has put there by now: it may call our middleware from within another. */
+  private standLast(): void {
+    const { stack } = this.srf.app;
+    if (stack.at(-1) === this.last) return;
+    const refuse: LibraryMiddleware = (req, res, next) => {
+      if (this.passed.has(res) && stack.at(-1) === last && req.method !== 'ACK')
+        res.send(503, { headers: { 'Retry-After': String(RETRY_AFTER_S) } });
+      else next();
+    };
+    const last = { method: '*', handle: refuse };
+    this.last = last;
+    stack.push(last);
   }
 
   /** True if nobody has asked for a verb before. */

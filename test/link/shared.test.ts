@@ -259,6 +259,24 @@ describe('an application that shares its connection', () => {
       expect((await nextAnswer()).message).toMatch(/^SIP\/2\.0 503 [^]*\r\nRetry-After: 5\r\n/i);
     });
 
+    it('is 503 where a handler of its own calls our middleware, until it has another one behind', async () => {
+      await wrapAndConnect();
+      srf.register((req, res, next) =>
+        setImmediate(() => shared.middleware(req as never, res as never, next)),
+      );
+      await shared.link.close();
+      for (let i = 0; i < 2; i++) {
+        server.request(requestText());
+        expect((await nextAnswer()).message).toMatch(/^SIP\/2\.0 503 [^]*\r\nRetry-After: 5\r\n/i);
+      }
+      srf.register((_req, res) => res.send(299));
+      server.request(requestText());
+      expect((await nextAnswer()).message).toMatch(/^SIP\/2\.0 299 /);
+      srf.publish((_req: unknown, _res: unknown, next: () => void) => next());
+      server.request(requestText({ method: 'PUBLISH' }));
+      expect((await nextAnswer()).message).toMatch(/^SIP\/2\.0 404 /);
+    });
+
     it('can be shared anew, also by a connection made after that', async () => {
       await wrapAndConnect();
       shared.subscribe(['register']);
