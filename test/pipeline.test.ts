@@ -523,6 +523,35 @@ describe('admission', () => {
     expect(again.slice(1)).toMatchObject([{ reason: 'too_fast', count: 98, ...who }]);
   });
 
+  it('leaves room for others while the calls of one source ring, and tells of what it refuses', async () => {
+    const ringing: (() => void)[] = [];
+    const lab = new PipelineLab({
+      config: { limits: { max_in_flight: 4 } },
+      carry: (order) => new Promise((resolve) => ringing.push(() => resolve(answersWith(200)(order)))),
+    });
+    const calls = [lab.send({}), lab.send({})];
+    for (let i = 0; i < 20 && ringing.length < 2; i++) await new Promise((resolve) => setImmediate(resolve));
+    expect((await lab.send({})).answers).toEqual([{ status: 503, headers: [['Retry-After', '5']] }]);
+    expect(lab.records.at(-1)).toMatchObject({ status: 503, reason: 'too_many_of_source' });
+    expect(lab.lines.at(-1)).toMatchObject({
+      msg: 'requests refused',
+      level: 'warn',
+      reason: 'too_many_of_source',
+      source: '203.0.113.7',
+    });
+    const other = lab.send({}, { ...SOURCES.phone, address: '203.0.113.8' });
+    for (let i = 0; i < 20 && ringing.length < 3; i++) await new Promise((resolve) => setImmediate(resolve));
+    expect(ringing).toHaveLength(3);
+    for (const end of ringing.splice(0)) end();
+    await Promise.all([...calls, other]);
+    const again = lab.send({});
+    for (let i = 0; i < 20 && ringing.length < 1; i++) await new Promise((resolve) => setImmediate(resolve));
+    expect(ringing).toHaveLength(1);
+    ringing[0]!();
+    await again;
+    expect(lab.admission.inFlight).toBe(0);
+  });
+
   it.each([
     ['draining', 'info'],
     ['standby', undefined],

@@ -12,7 +12,14 @@ export const SERVICE_MODES = ['serving', 'handing_over', 'draining', 'standby'] 
 export type ServiceMode = (typeof SERVICE_MODES)[number];
 
 /** Why a request is not taken. `silent`: nothing is said; else 503 with Retry-After. */
-export const REFUSALS = ['standby', 'draining', 'too_many', 'too_fast', 'blocked'] as const;
+export const REFUSALS = [
+  'standby',
+  'draining',
+  'too_many',
+  'too_many_of_source',
+  'too_fast',
+  'blocked',
+] as const;
 export type Refusal = (typeof REFUSALS)[number];
 
 const SILENT: ReadonlySet<Refusal> = new Set(['standby', 'blocked']);
@@ -37,6 +44,8 @@ export class Admission {
   #limits: LimitsConfig;
   #exempt: AddressTable<true>;
   #mode: ServiceMode = 'serving';
+  /** How many of those under way are of each source. */
+  readonly #held = new Map<string, number>();
   readonly #inFlight: Record<Standing, number> = { ours: 0, bridged: 0, late: 0, handed_on: 0 };
   #idle: { readonly for: readonly Standing[]; readonly resolve: () => void }[] = [];
 
@@ -86,18 +95,34 @@ export class Admission {
     if (this.#isLimited(address, role)) {
       const verdict = this.#sources.take(address);
       if (verdict !== 'free') return verdict;
+      if (this.#holdsItsPart(address)) return 'too_many_of_source';
     }
+    this.#held.set(address, (this.#held.get(address) ?? 0) + 1);
     this.#inFlight.ours++;
     return undefined;
+  }
+
+  /** Whether a source has under way what one may have at most: a call may ring for minutes, whatever its rate. */
+  #holdsItsPart(address: string): boolean {
+    const { max_in_flight: max, per_source: source } = this.#limits;
+    return (this.#held.get(address) ?? 0) >= Math.max(1, Math.floor((max * source.in_flight_percent) / 100));
   }
 
   /** A request that was let in is somebody else's from now on. */
   move(from: Standing, to: Standing): void {
     this.#inFlight[to]++;
-    this.leave(from);
+    this.#end(from);
   }
 
-  leave(standing: Standing = 'ours'): void {
+  /** A request that was let in is over. */
+  leave(address: string, standing: Standing = 'ours'): void {
+    const held = (this.#held.get(address) ?? 0) - 1;
+    if (held > 0) this.#held.set(address, held);
+    else this.#held.delete(address);
+    this.#end(standing);
+  }
+
+  #end(standing: Standing): void {
     this.#inFlight[standing]--;
     const waiting = this.#idle;
     this.#idle = waiting.filter((one) => this.#count(one.for) > 0);

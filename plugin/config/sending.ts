@@ -76,6 +76,11 @@ export const limits = z
           .default(200)
           .describe('Requests per second from one address, over time.'),
         burst: count(1, 1_000_000).default(1000).describe('Requests at once before that counts.'),
+        in_flight_percent: count(1, 100)
+          .default(50)
+          .describe(
+            'How much of `max_in_flight` the requests of one address may be, in percent; more get 503. A call counts until it is answered or given up, so that calls that ring fill it without being fast.',
+          ),
         failed_requests: count(1, 1_000_000)
           .default(50)
           .describe(

@@ -3,7 +3,7 @@ import type { Metrics } from '../telemetry/metrics';
 import { lossOf } from './loss';
 import type { RequestRecord } from './request-record';
 
-const REFUSED = new Set(['standby', 'draining', 'too_many', 'too_fast', 'blocked']);
+const REFUSED = new Set(['standby', 'draining', 'too_many', 'too_many_of_source', 'too_fast', 'blocked']);
 /** Methods get a label each; whatever else the internet makes up shares one. */
 const METHODS = new Set([
   'INVITE',

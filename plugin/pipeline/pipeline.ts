@@ -68,7 +68,7 @@ export class Pipeline {
       await this.#failed(call, error);
     } finally {
       this.#undecided.delete(call);
-      admission.leave(call.standing);
+      admission.leave(request.source.address, call.standing);
       record.milliseconds = now() - start;
       this.#ended(call);
     }

@@ -38,7 +38,7 @@ export const METRICS = {
   dsbc_requests_in_flight: { type: 'gauge', help: 'Requests under way.', labels: [] },
   dsbc_requests_refused_total: {
     type: 'counter',
-    help: 'Requests turned away before routing: standby, draining, too_many, too_fast, blocked.',
+    help: 'Requests turned away before routing: standby, draining, too_many, too_many_of_source, too_fast, blocked.',
     labels: ['reason'],
   },
   dsbc_dispatched_total: {

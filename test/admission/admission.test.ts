@@ -24,7 +24,7 @@ describe('Admission', () => {
     const admission = new Admission(limits({ per_source: { requests_per_s: 10, burst: 5 } }), () => now);
     const take = (): string | undefined => {
       const refusal = admission.enter(OFFICE, 'endpoint');
-      if (refusal === undefined) admission.leave();
+      if (refusal === undefined) admission.leave(OFFICE);
       return refusal;
     };
     expect(Array.from({ length: 6 }, take)).toEqual([
@@ -106,9 +106,42 @@ describe('Admission', () => {
       undefined,
       'too_many',
     ]);
-    admission.leave();
+    admission.leave('198.51.100.21');
     expect(admission.enter('198.51.100.21', 'site')).toBeUndefined();
     expect(Admission.isSilent('too_many')).toBe(false);
+  });
+
+  it('lets one source hold its part of what may be under way, so that there is room for the others', () => {
+    const change = { requests_per_s: 1000, in_flight_percent: 30, exempt_nets: ['192.0.2.0/24'] };
+    const admission = new Admission(limits({ max_in_flight: 10, per_source: change }), () => 0);
+    const enter = (address: string): string | undefined => admission.enter(address, 'endpoint');
+    expect([1, 2, 3, 4].map(() => enter(OFFICE))).toEqual([
+      undefined,
+      undefined,
+      undefined,
+      'too_many_of_source',
+    ]);
+    expect(Admission.isSilent('too_many_of_source')).toBe(false);
+    // A call goes on to count when somebody else carries it.
+    admission.move('ours', 'handed_on');
+    expect([enter(OFFICE), enter('203.0.113.8')]).toEqual(['too_many_of_source', undefined]);
+    expect([1, 2, 3, 4].map(() => enter('192.0.2.1'))).toEqual(Array(4).fill(undefined));
+    expect(admission.enter(OFFICE, 'site')).toBeUndefined();
+    expect(enter(OFFICE)).toBe('too_many_of_source');
+    admission.leave(OFFICE);
+    expect(enter(OFFICE)).toBe('too_many_of_source');
+    admission.leave(OFFICE, 'handed_on');
+    expect(enter(OFFICE)).toBeUndefined();
+  });
+
+  it('never lets one source fill it with calls that ring, however long', () => {
+    let now = 0;
+    const admission = new Admission(limits(), () => now);
+    const refused = new Set<string | undefined>();
+    for (let i = 0; i < 60_000; i++, now += 5) refused.add(admission.enter(OFFICE, 'endpoint'));
+    expect(refused).toEqual(new Set([undefined, 'too_many_of_source']));
+    expect(admission.inFlight).toBe(10_000);
+    expect(admission.enter('203.0.113.8', 'endpoint')).toBeUndefined();
   });
 
   it('refuses all while draining or standby', () => {
@@ -127,7 +160,7 @@ describe('Admission', () => {
     admission.enter(OFFICE, 'site');
     expect(await admission.idle(10)).toBe(false);
     const idle = admission.idle(10_000);
-    admission.leave();
+    admission.leave(OFFICE);
     expect(await idle).toBe(true);
   });
 
@@ -138,7 +171,7 @@ describe('Admission', () => {
     admission.move('ours', 'handed_on');
     expect(await idle).toBe(true);
     expect(admission.inFlight).toBe(1);
-    admission.leave('handed_on');
+    admission.leave(OFFICE, 'handed_on');
     expect(admission.inFlight).toBe(0);
     admission.enter(OFFICE, 'site');
     expect(await admission.idle(10)).toBe(false);
