@@ -8,6 +8,7 @@ import {
   mustBeJoined,
   startsSessionTimer,
 } from './server-traps';
+import { isUnreadable } from './unreadable-header';
 
 /** Headers that belong to the server's own transaction with the caller. */
 const HOP_HEADERS = new Set(['via', 'from', 'to', 'call-id', 'cseq', 'content-length']);
@@ -25,6 +26,7 @@ export function copyAnswer(method: string, answer: SipMessage, can: LinkCapabili
   for (const header of answer.headers) {
     const { key } = header;
     if (HOP_HEADERS.has(key) || isMistaken(header, can) || startsSessionTimer(key, can)) continue;
+    if (isUnreadable(header, can)) continue;
     if (hide && key === 'contact') {
       const bindings = splitList(header.value).map((text) => withExpires(text, answer.expires));
       headers.push(['M', bindings.join(', ')]);

@@ -4,6 +4,7 @@ import { param } from '../message/name-addr';
 import type { SipMessage } from '../message/sip-message';
 import type { HeaderPolicy } from './relay';
 import { contactLines, givenName, isMistaken, startsSessionTimer } from './server-traps';
+import { isUnreadable } from './unreadable-header';
 
 /** Headers that belong to one leg and mean nothing on the other. */
 const LEG_OWNED = new Set([
@@ -16,6 +17,7 @@ function endToEnd(message: SipMessage, can: LinkCapabilities, removed: ReadonlyS
   const lines: HeaderLine[] = [];
   for (const header of message.headers) {
     if (LEG_OWNED.has(header.key) || removed.has(header.key) || isMistaken(header, can)) continue;
+    if (message.kind === 'response' && isUnreadable(header, can)) continue;
     lines.push([givenName(header, can), header.value]);
   }
   if (message.body !== '' && message.get('content-type') === undefined && !removed.has('content-type')) {
