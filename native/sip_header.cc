@@ -1,5 +1,7 @@
 #include "sip_header.h"
 
+#include <algorithm>
+
 #include "sip_address.h"
 #include "sip_layout.h"
 #include "sip_text.h"
@@ -86,7 +88,8 @@ bool IsVersion(const Text& text, Position from, Position to) {
 
 int32_t ScanStatusLine(const Text& text, Position from, Position to, int32_t* head) {
   const Position at = text.Find(' ', from, to);
-  if (!IsVersion(text, from, at) || at + 5 > to || text[at + 4] != ' ') return layout::kStatusLine;
+  if (!IsVersion(text, from, at) || at + 4 > to) return layout::kStatusLine;
+  if (at + 4 < to && text[at + 4] != ' ') return layout::kStatusLine;
   int32_t status = 0;
   for (Position i = at + 1; i < at + 4; i++) {
     if (!IsClass(text[i], kDigit)) return layout::kStatusLine;
@@ -94,7 +97,7 @@ int32_t ScanStatusLine(const Text& text, Position from, Position to, int32_t* he
   }
   head[layout::kKind] = layout::kKindResponse;
   head[layout::kStatus] = status;
-  SetPair(head + layout::kMethod, at + 5, to);
+  SetPair(head + layout::kMethod, std::min(at + 5, to), to);
   SetPair(head + layout::kVersion, from, at);
   return layout::kNone;
 }

@@ -77,17 +77,13 @@ function outcomeOf(
       reason: 'the SIP server could not send it',
     };
   }
-  if (!parsed.ok || status === undefined) {
-    return {
-      kind: 'transport_error',
-      reason: `unreadable answer: ${parsed.ok ? 'no status' : parsed.reason}`,
-    };
-  }
+  // As good as none (RFC 3261 §18.1.2), and no other one will come. The node is there: it is not what can't be reached.
+  if (!parsed.ok || status === undefined) return { kind: 'timeout' };
   return { kind: 'answer', message: parsed.message, status, source: frame.from };
 }
 
 /** The status code of an answer whose headers can't be read. */
 export function statusOf(bytes: Buffer): number | undefined {
-  const match = /^SIP\/\d\.\d (\d{3}) /i.exec(bytes.toString('latin1', 0, 16));
+  const match = /^SIP\/\d\.\d (\d{3})[ \r]/i.exec(bytes.toString('latin1', 0, 16));
   return match ? Number(match[1]) : undefined;
 }

@@ -23,6 +23,9 @@ const REASONS: ReadonlyMap<number, string> = new Map([
   [FAULT.TOO_MANY_ELEMENTS, 'too many header values'],
 ]);
 
+/** In a response these cost their own line only: whoever forwards it leaves out what it could not read (RFC 3261 §16.3). */
+const FORGIVEN_IN_RESPONSES: ReadonlySet<number> = new Set([FAULT.BARE_LINE_END, FAULT.NO_NAME]);
+
 const ANSWER_NEEDS = ['via', 'from', 'to', 'call-id', 'cseq'];
 
 /**
@@ -30,8 +33,9 @@ const ANSWER_NEEDS = ['via', 'from', 'to', 'call-id', 'cseq'];
  *
  * Decided by RFC 3261: lines end with CRLF and nothing else (§7), so a bare CR or LF in the start line or the
  * headers is malformed rather than a line end that another parser might see; a header line has a token before
- * its colon; empty lines before the start line are skipped (§7.5). Liberal in one thing: a message that ends right
- * behind a header line, without the empty line, has no body.
+ * its colon; empty lines before the start line are skipped (§7.5). Liberal in three things: a message that ends right
+ * behind a header line, without the empty line, has no body; a status line may end behind its code; and a response with
+ * header lines that can't be read is one without them, since the request it answers was carried out and can't be taken back.
  */
 export function parseMessage(raw: string | Buffer): ParseResult {
   const text = typeof raw === 'string' ? raw : raw.toString('latin1');
@@ -42,5 +46,7 @@ export function parseMessage(raw: string | Buffer): ParseResult {
   if (table[HEAD.KIND] === KIND.NONE) return { ok: false, reason };
   const message = new SipMessage(text);
   const isAnswerable = ANSWER_NEEDS.every((name) => (message.get(name) ?? '') !== '');
-  return isAnswerable ? { ok: false, reason, message } : { ok: false, reason };
+  if (!isAnswerable) return { ok: false, reason };
+  const isForgiven = message.kind === 'response' && FORGIVEN_IN_RESPONSES.has(fault);
+  return isForgiven ? { ok: true, message } : { ok: false, reason, message };
 }

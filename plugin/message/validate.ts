@@ -47,10 +47,14 @@ const SINGLE: ReadonlySet<string> = new Set([
 /** Schemes a Request-URI may have here; anything else is 416. */
 const SCHEMES: ReadonlySet<string> = new Set(['sip', 'sips', 'tel', 'urn']);
 
+/** Of a response only what it is matched and answered by: the rest is for the caller to read. */
+const SINGLE_IN_RESPONSES: ReadonlySet<string> = new Set(['from', 'to', 'call-id', 'cseq', 'content-length']);
+
 function missingOrRepeated(message: SipMessage): string | undefined {
+  const single = message.kind === 'request' ? SINGLE : SINGLE_IN_RESPONSES;
   const seen = new Set<string>();
   for (const { key, name } of message.headers) {
-    if (seen.has(key) && SINGLE.has(key)) return `More than one ${name} header field`;
+    if (seen.has(key) && single.has(key)) return `More than one ${name} header field`;
     seen.add(key);
   }
   for (const [key, name] of REQUIRED) if (!seen.has(key)) return `Missing ${name} header field`;

@@ -109,8 +109,9 @@ const READERS: ReadonlyMap<string, Reader> = new Map([
 /** Longer values are not looked into: the patterns take a time that grows with their square. */
 const MAX_LENGTH = 1024;
 
-/** Whether the server would say 500 in place of an answer with this header. */
+/** Whether the server would say 500 in place of an answer with this header; of any server one with NUL, which the link gives to none. */
 export function isUnreadable({ key, value }: Header, can: LinkCapabilities): boolean {
+  if (value.includes('\0')) return true;
   if (can.exactHeaders || value.length > MAX_LENGTH) return false;
   const reads = READERS.get(key);
   return reads !== undefined && !reads(value);

@@ -66,6 +66,22 @@ describe('a proxied INVITE that gets no answer fit for its caller', () => {
     },
   );
 
+  it('an answer with lines that cannot be read, and no reason, goes on without them', async () => {
+    await open(both, { headers: { 'X-Dsbc-Failover': '408,503' } });
+    const peer = lab.sites[0]!;
+    peer.onMessage = (message, from) => {
+      if (message.method !== 'INVITE') return;
+      const lines = ['Digest username="90"', 'X-A: 1', 'X-B: 2\nX-C: 3', 'Expires: 1', 'Expires: 1'];
+      peer.send(answerTo(message, 486, lines).replace(/^SIP.*?\r/, 'SIP/2.0 486\r'), from);
+    };
+    call();
+    await until(() => results.length > 0 && statuses().length === 2);
+    expect(statuses()).toEqual([100, 486]);
+    expect(lab.phone.received[1]?.raw).toMatch(/^SIP\/2.0 486 \r\n(?:(?!Digest|X-B|X-C).)*X-A: 1\r\n/s);
+    expect(lab.sites[1]!.received).toEqual([]);
+    await forgotten();
+  });
+
   it('the next target is tried, and told of when ordered', async () => {
     await open(both, { headers: { 'X-Dsbc-Failover': '408,503' } });
     spoil(0, 401);

@@ -48,6 +48,23 @@ describe('an own transaction', () => {
     expect(await silent).toEqual({ kind: 'timeout' });
   });
 
+  it('takes an answer with lines that cannot be read without them, and one with nothing else for silence', async () => {
+    const first = send();
+    const lines = ['Digest no colon', 'X-A: 1'];
+    lab.server.answer(lab.server.accepted(await lab.server.nextSip()), answerText(requestText(), 200, lines));
+    const got = await first;
+    if (got.kind !== 'answer') throw new Error(got.kind);
+    expect([got.status, got.message.get('x-a')]).toEqual([200, '1']);
+    const bare = send();
+    const text = answerText(requestText(), 486).replace(/^SIP.*/, 'SIP/2.0 486');
+    lab.server.answer(lab.server.accepted(await lab.server.nextSip()), text);
+    expect(await bare).toMatchObject({ kind: 'answer', status: 486 });
+    const second = send();
+    const spoilt = 'SIP/2.0 200 OK\r\nnothing here\r\n\r\n';
+    lab.server.answer(lab.server.accepted(await lab.server.nextSip()), spoilt);
+    expect(await second).toEqual({ kind: 'timeout' });
+  });
+
   it('ends at its deadline, and a late answer does nothing', async () => {
     const outcome = send(60);
     const id = lab.server.accepted(await lab.server.nextSip());

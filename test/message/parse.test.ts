@@ -2,6 +2,7 @@ import { parseMessage } from '../../plugin/message/parse';
 import { param } from '../../plugin/message/name-addr';
 import { buildRequest, buildResponse } from '../../plugin/message/build';
 import type { SipMessage } from '../../plugin/message/sip-message';
+import { checkResponse } from '../../plugin/message/validate';
 
 const crlf = (lines: readonly string[], body = ''): string => `${lines.join('\r\n')}\r\n\r\n${body}`;
 const parsed = (text: string): SipMessage => {
@@ -62,6 +63,38 @@ describe('parseMessage', () => {
   it('reads a response, with an empty reason too', () => {
     const message = parsed(crlf(['SIP/2.0 100 ', 'Via: SIP/2.0/UDP h']));
     expect(message).toMatchObject({ kind: 'response', status: 100, reason: '', method: '' });
+  });
+
+  it.each(['SIP/2.0 486', 'SIP/2.0 486 ', 'sip/2.0 486 Busy Here'])('reads the status of "%s"', (line) => {
+    const message = parsed(crlf([line, 'Via: SIP/2.0/UDP h']));
+    expect(message).toMatchObject({ kind: 'response', status: 486, reason: line.slice(12) });
+  });
+
+  it.each(['SIP/2.0 4860', 'SIP/2.0 48', 'SIP/2.0 486x', 'SIP/2.0  486', 'SIP/2.0486'])(
+    'not of "%s"',
+    (line) => {
+      expect(parseMessage(crlf([line, ...REGISTER.slice(1)]))).toMatchObject({ ok: false });
+    },
+  );
+
+  it('leaves out of a response what it cannot read, and takes the rest', () => {
+    const bad = ['Digest username="90"', 'Sub ject: x', 'X-A: a\nP-Asserted-Identity: <sip:evil@x>', ': x'];
+    const message = parsed(crlf(['SIP/2.0 200 OK', ...REGISTER.slice(1, 8), ...bad, 'X-B: b']));
+    expect(message.headers).toHaveLength(8);
+    expect(message.get('x-b')).toBe('b');
+    expect(message.get('p-asserted-identity') ?? message.get('x-a')).toBeUndefined();
+    expect(checkResponse(message)).toBeUndefined();
+    // What it is matched by has to be there.
+    expect(parseMessage(crlf(['SIP/2.0 200 OK', ...bad, 'X-B: b']))).toMatchObject({ ok: false });
+  });
+
+  it('a response may say twice what is for its caller to read, but not what it is matched by', () => {
+    const response = (line: string): SipMessage =>
+      parsed(crlf(['SIP/2.0 200 OK', ...REGISTER.slice(1, 8), line, line]));
+    for (const line of ['Expires: 60', 'Content-Type: text/plain', 'Event: presence'])
+      expect(checkResponse(response(line))).toBeUndefined();
+    for (const line of ['Call-ID: other', 'CSeq: 1 REGISTER', 'To: <sip:a@b>', 'Content-Length: 0'])
+      expect(checkResponse(response(line))).toBeDefined();
   });
 
   it.each([

@@ -58,6 +58,14 @@ describeWith(['addon'], 'the native header scanner and its TypeScript twin', () 
     );
   });
 
+  it.each(['', '2', '20', '200', '200 ', '200  OK', '2000', '200x', '20 ', ' 200', '200\t'])(
+    'agree on the status line of "%s"',
+    (rest) => {
+      for (const line of [`SIP/2.0 ${rest}`, `SIP/2.0${rest}`, `sip/20.10 ${rest}`])
+        for (const end of ['', '\r\n', '\r\nVia: SIP/2.0/UDP h\r\n\r\n', '\n\r\n']) expectSame(line + end);
+    },
+  );
+
   it.each([0, 1, 2, 3, 65_535, 65_536, 65_537, 300_000])('agree on a message of %d bytes', (size) => {
     const text = `OPTIONS sip:a SIP/2.0\r\nVia: SIP/2.0/UDP h\r\nX: ${'y'.repeat(size)}\r\n\r\n`.slice(
       0,

@@ -103,6 +103,11 @@ it.each(REFUSED)('%s: %s is left out, where the server would not send it', (name
   expect(isLeftOut(name, value, { ...DRACHTIO_CAPABILITIES, exactHeaders: true })).toBe(false);
 });
 
+it('NUL is given to no server', () => {
+  const can = { ...DRACHTIO_CAPABILITIES, exactHeaders: true };
+  expect(isLeftOut('X-Any', '"a\\\0b"', can)).toBe(true);
+});
+
 describe('an answer with such a header', () => {
   const read = (text: string): SipMessage => {
     const { message } = parseMessage(text);

@@ -21,11 +21,12 @@ function isVersion(text: string, from: number, to: number): boolean {
   return dot > from + 4 && isAt(text, dot, to, 0x2e) && dot + 1 < to && skip(text, dot + 1, to, DIGIT) === to;
 }
 
-/** SIP-Version SP 3DIGIT SP Reason-Phrase; the reason may be empty, the space before it may not be missing. */
+/** SIP-Version SP 3DIGIT SP Reason-Phrase; the reason may be empty, and the space before it missing then, as some write it. */
 function scanStatusLine(text: string, from: number, to: number, out: Int32Array): number {
   let at = from;
   while (at < to && text.charCodeAt(at) !== 0x20) at++;
-  if (!isVersion(text, from, at) || at + 5 > to || text.charCodeAt(at + 4) !== 0x20) return FAULT.STATUS_LINE;
+  if (!isVersion(text, from, at) || at + 4 > to) return FAULT.STATUS_LINE;
+  if (at + 4 < to && text.charCodeAt(at + 4) !== 0x20) return FAULT.STATUS_LINE;
   let status = 0;
   for (let i = at + 1; i < at + 4; i++) {
     if (!isClass(text.charCodeAt(i), DIGIT)) return FAULT.STATUS_LINE;
@@ -33,7 +34,7 @@ function scanStatusLine(text: string, from: number, to: number, out: Int32Array)
   }
   out[HEAD.KIND] = KIND.RESPONSE;
   out[HEAD.STATUS] = status;
-  setPair(out, HEAD.METHOD, at + 5, to);
+  setPair(out, HEAD.METHOD, Math.min(at + 5, to), to);
   setPair(out, HEAD.VERSION, from, at);
   return FAULT.NONE;
 }
