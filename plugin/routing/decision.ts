@@ -146,6 +146,8 @@ export interface RouteFact {
   readonly host: string;
   readonly port?: number | undefined;
   readonly user?: string | undefined;
+  /** Where a request along it goes: scheme, host, port and transport; absent if the value is malformed. */
+  readonly nextHop?: string;
 }
 
 /** The facts of one request that a decision is made from, all values. `readFacts` makes them. */

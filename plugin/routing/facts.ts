@@ -3,6 +3,7 @@ import { param, parseNameAddr, type NameAddr } from '../message/name-addr';
 import { parseUri, schemeEnd, type SipUri } from '../message/uri';
 import type { FlowFact, RequestFacts, RouteFact, ServerAbilities } from './decision';
 import { readDigest } from './digest';
+import { nextHopOf } from './target';
 
 /** What only a trusted element may say of who is calling (RFC 3325 §5, RFC 5876). */
 export const IDENTITY_HEADERS = ['p-asserted-identity', 'p-asserted-service', 'remote-party-id'] as const;
@@ -97,7 +98,8 @@ function contactOf(message: SipMessage): RequestFacts['contact'] {
 
 function routeOf(text: string): RouteFact {
   const uri = uriOf(parseNameAddr(text));
-  return uri === undefined ? { text, host: '' } : { text, host: uri.host, port: uri.port, user: uri.user };
+  if (uri === undefined) return { text, host: '' };
+  return { text, host: uri.host, port: uri.port, user: uri.user, nextHop: nextHopOf(uri) };
 }
 
 /** Whether Supported or Require names an option (RFC 3262 §3). */

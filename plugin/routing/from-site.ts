@@ -66,15 +66,11 @@ function outbound(deciding: Deciding): Decision {
     { dialogs: snapshot.dialogs.peer, natDialogs: 'on_path', far: undefined, strip: [] },
     steps,
   );
-  const nextHop =
-    route === undefined
-      ? nextHopOf(target)
-      : `sip:${route.host}${route.port === undefined ? '' : `:${route.port}`}`;
   return {
     kind: 'outbound',
     ...choice,
     requestUri: facts.targetText,
-    nextHop,
+    nextHop: route?.nextHop ?? nextHopOf(target),
     routes: routes.map((one) => one.text),
     rule: policy.rule,
     maxPerSecond: policy.maxPerSecond,

@@ -51,6 +51,24 @@ describe('while the registry cannot be asked', () => {
   });
 });
 
+describe('a site’s Route', () => {
+  it.each([
+    ['<sip:203.0.113.200;transport=tcp;lr>', 'sip:203.0.113.200;transport=tcp'],
+    ['"x" <sip:a@203.0.113.200:5080;lr>', 'sip:203.0.113.200:5080'],
+    ['<sips:203.0.113.200;lr>', 'sips:203.0.113.200'],
+    ['<sip:203.0.113.200;lr;transport=TLS>', 'sip:203.0.113.200;transport=TLS'],
+  ])('%s says over what the request leaves', (value, nextHop) => {
+    const [uri, source] = ['sip:100@203.0.113.200:5070', SOURCES.sourceMain];
+    const decision = route(
+      factsOf({ uri, headers: [`Route: ${value}`] }, { source }),
+      snapshot,
+      () => null,
+      world(),
+    );
+    expect(decision).toMatchObject({ kind: 'outbound', requestUri: uri, nextHop });
+  });
+});
+
 describe('the keys of a request', () => {
   it('are asked for in order, and the first known one decides', () => {
     const enquiry = enquire(
