@@ -17,22 +17,30 @@ export const flowOf = ({ source, receivedOn }: InboundRequest): Flow => ({
   remote: { address: source.address, port: source.port },
 });
 
-/** A token in the topmost Route, checked; undefined if that Route has no user part, or is not there. */
+/**
+ * The token of our Path in the Route, checked; undefined if there is none. Above it may stand Routes that name us alone: of a
+ * site that has us for its outbound proxy, and puts the Path of the registration behind that.
+ */
 export function flowFact(
   request: InboundRequest,
   tokens: FlowTokens,
   isOurs: (host: string, port?: number) => boolean,
 ): FlowFact | undefined {
-  const [top] = request.message.list('route');
-  if (top === undefined) return undefined;
-  const uri = parseUri(parseNameAddr(top)?.uri ?? '');
-  if (uri?.user === undefined || !isOurs(uri.host, uri.port)) return undefined;
-  const read = tokens.read(uri.user);
-  if (read.kind !== 'ok') return { token: uri.user, state: 'forged' };
+  for (const route of request.message.list('route')) {
+    const uri = parseUri(parseNameAddr(route)?.uri ?? '');
+    if (uri === undefined || !isOurs(uri.host, uri.port)) return undefined;
+    if (uri.user !== undefined) return factOf(uri.user, tokens);
+  }
+  return undefined;
+}
+
+function factOf(token: string, tokens: FlowTokens): FlowFact {
+  const read = tokens.read(token);
+  if (read.kind !== 'ok') return { token, state: 'forged' };
   const { flow, behindNat } = read;
   const { transport, remote } = flow;
   const { address, port } = remote;
-  return { token: uri.user, state: 'valid', transport, address, port, behindNat };
+  return { token, state: 'valid', transport, address, port, behindNat };
 }
 
 /** Where sites send to reach this entry: its port for UDP, or for TCP if it has none. */

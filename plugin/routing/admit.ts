@@ -7,6 +7,7 @@ export const ALLOWED_METHODS =
   'INVITE, ACK, CANCEL, BYE, OPTIONS, REGISTER, SUBSCRIBE, NOTIFY, PUBLISH, MESSAGE, INFO, REFER, UPDATE, PRACK';
 
 const NO_STEPS: readonly Step[] = Object.freeze([]);
+const NO_NAMES: readonly string[] = Object.freeze([]);
 
 /** An answer of our own, with the reason as its last step. */
 export function answer(
@@ -134,3 +135,13 @@ export function foreignRoutes(facts: RequestFacts, snapshot: Snapshot): readonly
   }
   return at === 0 ? routes : routes.slice(at);
 }
+
+/** What is taken off a request that may not say where it goes next. */
+export const ROUTE: readonly string[] = Object.freeze(['route']);
+
+/**
+ * The Route, where more than one of its values name us and none follows them: a SIP server that proxies takes off the one on top,
+ * and the next hop would send the request back to us by the second.
+ */
+export const ownRoutesLeft = (facts: RequestFacts, routes: readonly RouteFact[]): readonly string[] =>
+  routes.length === 0 && facts.routes.length > 1 ? ROUTE : NO_NAMES;

@@ -1,5 +1,14 @@
 import { canonicalHost } from './address';
-import { answer, foreignRoutes, isForUs, isOurs, optionsAnswer, refusal } from './admit';
+import {
+  answer,
+  foreignRoutes,
+  isForUs,
+  isOurs,
+  optionsAnswer,
+  ownRoutesLeft,
+  refusal,
+  ROUTE,
+} from './admit';
 import type { Decision, RequestFacts, RouteFact, Step } from './decision';
 import { callerKeys, calledKeys, keyUser, peerNumber, registeredKeys, type KeyList } from './keys';
 import { normaliseUser } from './number';
@@ -98,7 +107,7 @@ function toFlow(
       dialogs: snapshot.dialogs.endpoint,
       natDialogs: site?.natDialogs ?? 'on_path',
       far: farFlow(facts),
-      strip: NOTHING,
+      strip: ownRoutesLeft(facts, routes),
     },
     steps,
   );
@@ -167,7 +176,8 @@ const mayName = (source: Source): boolean =>
 /** Identity headers that the source may not say; and Routes behind ours, since where a system's request goes is ours to say. */
 function stripped(facts: RequestFacts, source: Source, routes: readonly RouteFact[]): readonly string[] {
   const identity = mayName(source) ? NOTHING : facts.identityHeaders;
-  return routes.length === 0 ? identity : [...identity, 'route'];
+  const left = routes.length === 0 ? ownRoutesLeft(facts, routes) : ROUTE;
+  return left.length === 0 ? identity : [...identity, ...left];
 }
 
 /** What of the request will not go on as it came. */

@@ -1,4 +1,4 @@
-import { answer } from './admit';
+import { answer, ownRoutesLeft } from './admit';
 import type { AnswerHeader, Decision } from './decision';
 import { refuse, unavailable, type Deciding } from './deciding';
 import { outboundPolicy } from './policy';
@@ -63,7 +63,12 @@ function outbound(deciding: Deciding): Decision {
     return refuse(deciding, 400, 'Contact Without Host', 'the SIP server cannot carry it');
   const choice = chooseRelay(
     facts,
-    { dialogs: snapshot.dialogs.peer, natDialogs: 'on_path', far: undefined, strip: [] },
+    {
+      dialogs: snapshot.dialogs.peer,
+      natDialogs: 'on_path',
+      far: undefined,
+      strip: ownRoutesLeft(facts, routes),
+    },
     steps,
   );
   return {

@@ -69,6 +69,27 @@ describe('a site’s Route', () => {
   });
 });
 
+describe('Routes of which more than one name us', () => {
+  const us = '<sip:198.51.100.10;lr>';
+  const decided = (routes: string, change: object, server = ABLE, uri = 'sip:1002@example.com') => {
+    const facts = factsOf({ uri, headers: [`Route: ${routes}`] }, { ...change, server });
+    return route(facts, snapshot, labLookup, world());
+  };
+  const ways = [
+    ['a phone’s call', {}, 'sip:1002@example.com'],
+    ['a site’s call to the world', { source: SOURCES.sourceMain }, 'sip:100@203.0.113.200'],
+  ] as const;
+
+  it.each(ways)('never go on to the next hop, which would send it back: %s', (_who, change, uri) => {
+    for (const routes of [`${us}, <sip:example.com;lr>`, `${us}, ${us}, ${us}`]) {
+      expect(decided(routes, change, ABLE, uri)).toMatchObject({ relay: 'proxy', strip: ['route'] });
+      expect(decided(routes, change, UNABLE, uri)).toMatchObject({ relay: 'b2bua', strip: ['route'] });
+    }
+    for (const server of [ABLE, UNABLE])
+      expect(decided(us, change, server, uri)).toMatchObject({ relay: 'proxy', strip: [] });
+  });
+});
+
 describe('the keys of a request', () => {
   it('are asked for in order, and the first known one decides', () => {
     const enquiry = enquire(
