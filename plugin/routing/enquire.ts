@@ -9,7 +9,7 @@ import {
   refusal,
   ROUTE,
 } from './admit';
-import type { Decision, RequestFacts, RouteFact, Step } from './decision';
+import type { Decision, FlowFact, RequestFacts, RouteFact, Step } from './decision';
 import { callerKeys, calledKeys, keyUser, peerNumber, registeredKeys, type KeyList } from './keys';
 import { normaliseUser } from './number';
 import { chooseRelay, farFlow } from './relay-choice';
@@ -52,7 +52,7 @@ export function enquire(facts: RequestFacts, snapshot: Snapshot, steps?: Step[])
     steps.push({ step: 'route', because: 'the Route that names us is taken off' });
   }
   const decided =
-    facts.flow === undefined
+    facts.flow === undefined || isNoToken(facts.flow, source)
       ? badRoute(facts, source, snapshot, routes, steps)
       : toFlow(facts, source, snapshot, routes, steps);
   if (decided !== undefined) return { kind: 'decided', decision: decided, source };
@@ -83,6 +83,10 @@ function badRoute(
   if (foreign === undefined) return undefined;
   return answer(steps, 403, 'Route Not Allowed', `its Route names ${foreign.host}, which is not ours`);
 }
+
+/** Only sites have tokens to send: another's user part in a Route that names us is any name (RFC 3261 §16.4: taken off with it). */
+const isNoToken = (flow: FlowFact, source: Source): boolean =>
+  flow.state === 'forged' && source.role !== 'site';
 
 /** A site's request along our flow token: to the endpoint that registered over that flow. */
 function toFlow(

@@ -90,6 +90,24 @@ describe('Routes of which more than one name us', () => {
   });
 });
 
+describe('a user part in a Route that names us', () => {
+  const decided = (state: 'valid' | 'forged', source: (typeof SOURCES)[keyof typeof SOURCES]) => {
+    const request = { uri: 'sip:1002@example.com', headers: ['Route: <sip:me@198.51.100.10;lr>'] };
+    const facts = factsOf(request, { source, flow: { token: 'me', state } });
+    return route(facts, snapshot, labLookup, world());
+  };
+
+  it('that is no token goes off with the Route, unless a site sends it', () => {
+    for (const source of [SOURCES.phone, SOURCES.phoneTcp])
+      expect(decided('forged', source)).toMatchObject({ kind: 'dispatch', strip: [] });
+    expect(decided('forged', SOURCES.sourceMain)).toMatchObject({ kind: 'answer', status: 403 });
+  });
+
+  it('that is a token nobody but a site may use', () => {
+    expect(decided('valid', SOURCES.phone)).toMatchObject({ kind: 'answer', status: 403 });
+  });
+});
+
 describe('the keys of a request', () => {
   it('are asked for in order, and the first known one decides', () => {
     const enquiry = enquire(
