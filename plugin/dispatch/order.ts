@@ -164,12 +164,13 @@ function common(
   request: InboundRequest,
   decision: CarriedDecision,
   config: Config,
-): Pick<OrderShape, 'relay' | 'onPath' | 'limits' | 'entry'> {
+): Pick<OrderShape, 'relay' | 'onPath' | 'limits' | 'entry' | 'distrusted'> {
   return {
     relay: decision.relay,
     onPath: decision.onPath,
     limits: limitsOf(request.message.method, decision.failover, config.failover),
     entry: request.receivedOn,
+    ...(decision.distrusted === undefined ? {} : { distrusted: decision.distrusted }),
   };
 }
 

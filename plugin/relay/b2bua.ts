@@ -1,5 +1,5 @@
 import type { DialogLink, LegAnswer, Opening, OpeningOutcome, SipDialog } from '../link/sip-dialog';
-import type { FlowChoice, InboundRequest, ResponseSpec } from '../link/sip-link';
+import type { FlowChoice, HeaderLine, InboundRequest, ResponseSpec } from '../link/sip-link';
 import type { SipMessage } from '../message/sip-message';
 import { attemptOf } from './attempt';
 import { bestAnswer } from './best-answer';
@@ -14,6 +14,7 @@ import {
   unreachable,
   withRetryAfter,
   type AttemptRecord,
+  type Distrusted,
   type FailoverLimits,
   type HeaderPolicy,
   type RelayDependencies,
@@ -27,6 +28,7 @@ export interface B2buaOptions extends FlowChoice {
   readonly targets: readonly RelayTarget[];
   readonly limits: FailoverLimits;
   readonly headers?: HeaderPolicy;
+  readonly distrusted?: Distrusted;
   /** The server the second leg leaves from. */
   readonly link: DialogLink;
   readonly onAnswer?: (answer: RelayedAnswer) => void;
@@ -88,7 +90,10 @@ class BridgedCall {
     private readonly ids: LegIds,
     private readonly bridges: Set<Bridge | Subscription>,
   ) {
-    this.crossing = new Crossing(ids, dependencies.log);
+    this.crossing = new Crossing(ids, dependencies.log, {
+      distrusted: options.distrusted,
+      callerCallId: request.message.callId,
+    });
     this.early = new EarlyDialog(this.crossing);
     this.kind = request.message.method === 'SUBSCRIBE' ? 'SUBSCRIBE' : 'INVITE';
     request.onCancel(() => {
@@ -177,7 +182,7 @@ class BridgedCall {
     const response: ResponseSpec = {
       status,
       ...(message.reason === '' ? {} : { reason: message.reason.replace(/[\r\n\0]/g, ' ') }),
-      headers: answerHeaders(message, this.caller.capabilities),
+      headers: this.headersFor(message),
       body: message.body,
     };
     this.caller.respondInDialog(this.request, response).then(
@@ -220,7 +225,7 @@ class BridgedCall {
         {
           status,
           ...(message.reason === '' ? {} : { reason: message.reason.replace(/[\r\n\0]/g, ' ') }),
-          headers: answerHeaders(message, this.caller.capabilities),
+          headers: this.headersFor(message),
           body: message.body,
         },
       );
@@ -275,6 +280,11 @@ class BridgedCall {
     log.info({ callId: near.callId, farCallId: far.callId, kind: this.kind }, 'bridge up');
   }
 
+  /** The headers of a far side's answer, as the caller hears them. */
+  private headersFor(answer: SipMessage): HeaderLine[] {
+    return answerHeaders(answer, this.caller.capabilities, this.crossing.removedFrom(answer));
+  }
+
   private get event(): string {
     return this.request.message.get('event') ?? '';
   }
@@ -287,7 +297,7 @@ class BridgedCall {
       ? {
           status: best.status,
           ...(best.message.reason === '' ? {} : { reason: best.message.reason.replace(/[\r\n\0]/g, ' ') }),
-          headers: answerHeaders(best.message, this.caller.capabilities),
+          headers: this.headersFor(best.message),
           body: best.message.body,
         }
       : own;

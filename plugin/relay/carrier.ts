@@ -8,6 +8,7 @@ import { InProgress } from './in-progress';
 import { ProxyRelay } from './proxy';
 import { Refuser } from './refuser';
 import type {
+  Distrusted,
   FailoverLimits,
   HeaderPolicy,
   RelayDependencies,
@@ -26,6 +27,7 @@ export interface CarryOrder extends FlowChoice {
   readonly targets: readonly RelayTarget[];
   readonly limits: FailoverLimits;
   readonly headers: HeaderPolicy;
+  readonly distrusted?: Distrusted;
   readonly onPath: boolean;
   /** User part of our Record-Route, where the server can carry one. */
   readonly recordRouteUser?: string;

@@ -1,6 +1,8 @@
 import type { HeaderLine, LinkCapabilities, ResponseSpec } from '../link/sip-link';
+import { IDENTITY_HEADERS } from '../message/identity-headers';
 import { param, splitList } from '../message/name-addr';
 import type { SipMessage } from '../message/sip-message';
+import type { Distrusted } from './relay';
 import {
   contactLines,
   hidesContactOf2xx,
@@ -12,12 +14,18 @@ import { isUnreadable } from './unreadable-header';
 
 /** Headers that belong to the server's own transaction with the caller. */
 const HOP_HEADERS = new Set(['via', 'from', 'to', 'call-id', 'cseq', 'content-length']);
+const IDENTITY: ReadonlySet<string> = new Set(IDENTITY_HEADERS);
 
 /**
  * A far side's final answer as it goes back to the caller: every header line of its own (several challenges stay
  * several), the far side's To tag kept, the body byte for byte.
  */
-export function copyAnswer(method: string, answer: SipMessage, can: LinkCapabilities): ResponseSpec {
+export function copyAnswer(
+  method: string,
+  answer: SipMessage,
+  can: LinkCapabilities,
+  distrusted?: Distrusted,
+): ResponseSpec {
   const hide = hidesContactOf2xx(method, answer.status, can);
   const headers: HeaderLine[] = [];
   const joined = new Map<string, string[]>();
@@ -26,7 +34,7 @@ export function copyAnswer(method: string, answer: SipMessage, can: LinkCapabili
   for (const header of answer.headers) {
     const { key } = header;
     if (HOP_HEADERS.has(key) || isMistaken(header, can) || startsSessionTimer(key, can)) continue;
-    if (isUnreadable(header, can)) continue;
+    if (isUnreadable(header, can) || (distrusted === 'callee' && IDENTITY.has(key))) continue;
     if (hide && key === 'contact') {
       const bindings = splitList(header.value).map((text) => withExpires(text, answer.expires));
       headers.push(['M', bindings.join(', ')]);

@@ -1,19 +1,39 @@
 import type { InDialogRequest, LegAnswer, SipDialog } from '../link/sip-dialog';
 import type { ClientOutcome, HeaderLine, InboundRequest, ResponseSpec } from '../link/sip-link';
+import { IDENTITY_HEADERS } from '../message/identity-headers';
+import type { SipMessage } from '../message/sip-message';
 import type { Logger } from '../telemetry/logger';
 import { answerHeaders, inDialogHeaders } from './leg-headers';
 import type { LegIds } from './leg-ids';
+import type { Distrusted } from './relay';
 import { statusInDialog } from './server-traps';
 
 /** 64 × T1. */
 export const NON_INVITE_MS = 32_000;
+
+const NOTHING: ReadonlySet<string> = new Set();
+const IDENTITY: ReadonlySet<string> = new Set(IDENTITY_HEADERS);
+
+/** Who is not believed, and by what the caller's leg is known. */
+export interface Belief {
+  readonly distrusted: Distrusted | undefined;
+  readonly callerCallId: string | undefined;
+}
 
 /** What changes about a request, and about its answer, on the way from one leg to the other. */
 export class Crossing {
   constructor(
     private readonly ids: LegIds,
     private readonly log: Logger,
+    private readonly belief: Belief = { distrusted: undefined, callerCallId: undefined },
   ) {}
+
+  /** Headers that the leg a message came by may not say (RFC 3325 §5: of requests and answers, in a dialog as before it). */
+  removedFrom({ callId }: SipMessage): ReadonlySet<string> {
+    const { distrusted, callerCallId } = this.belief;
+    const side: Distrusted = callId === callerCallId ? 'caller' : 'callee';
+    return side === distrusted ? IDENTITY : NOTHING;
+  }
 
   /** The request as it goes out on the other leg; INVITE too, whose time and provisional answers are the caller's. */
   requestOf(request: InboundRequest, to: SipDialog): InDialogRequest {
@@ -27,7 +47,8 @@ export class Crossing {
   }
 
   headersOf({ message }: InboundRequest, to: SipDialog): HeaderLine[] {
-    return this.ids.mapHeaders(inDialogHeaders(message, to.link.capabilities));
+    const removed = this.removedFrom(message);
+    return this.ids.mapHeaders(inDialogHeaders(message, to.link.capabilities, removed));
   }
 
   /** The answer to what crossed, as `from` hears it. */
@@ -54,7 +75,7 @@ export class Crossing {
     return {
       status,
       ...(message.reason === '' ? {} : { reason: message.reason.replace(/[\r\n\0]/g, ' ') }),
-      headers: answerHeaders(message, from.link.capabilities),
+      headers: answerHeaders(message, from.link.capabilities, this.removedFrom(message)),
       body: message.body,
     };
   }

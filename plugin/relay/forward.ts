@@ -10,6 +10,7 @@ import {
   unreachable,
   withRetryAfter,
   type AttemptRecord,
+  type Distrusted,
   type FailoverLimits,
   type HeaderPolicy,
   type RelayDependencies,
@@ -25,6 +26,7 @@ export interface ForwardOptions extends FlowChoice {
   readonly targets: readonly RelayTarget[];
   readonly limits: FailoverLimits;
   readonly headers?: HeaderPolicy;
+  readonly distrusted?: Distrusted;
   /** The server the request leaves from; default: the one it came by. */
   readonly link?: SipLink;
   /** Whether SIP may be sent now; default: always. */
@@ -141,7 +143,9 @@ class Forwarding {
     const { capabilities } = this.request.link;
     if (best !== undefined) {
       const { message } = best.outcome;
-      const response = withRetryAfter(copyAnswer(this.request.message.method, message, capabilities));
+      const { distrusted } = this.options;
+      const { method } = this.request.message;
+      const response = withRetryAfter(copyAnswer(method, message, capabilities, distrusted));
       return this.answer({ status: best.status, message, target: best.target }, response);
     }
     if (this.attempts.some(({ outcome }) => outcome === 'link_lost')) {

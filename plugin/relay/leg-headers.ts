@@ -12,6 +12,8 @@ const LEG_OWNED = new Set([
   ...['max-forwards', 'content-length', 'rseq', 'rack'],
 ]);
 
+const NOTHING: ReadonlySet<string> = new Set();
+
 /** Headers of a leg's message that go over to the other leg: all but what belongs to the leg. */
 function endToEnd(message: SipMessage, can: LinkCapabilities, removed: ReadonlySet<string>): HeaderLine[] {
   const lines: HeaderLine[] = [];
@@ -47,13 +49,21 @@ export function openingHeaders(
 }
 
 /** The headers of a request inside the dialog. */
-export function inDialogHeaders(message: SipMessage, can: LinkCapabilities): HeaderLine[] {
-  return [maxForwards(message), ...endToEnd(message, can, new Set())];
+export function inDialogHeaders(
+  message: SipMessage,
+  can: LinkCapabilities,
+  removed: ReadonlySet<string> = NOTHING,
+): HeaderLine[] {
+  return [maxForwards(message), ...endToEnd(message, can, removed)];
 }
 
 /** The headers of an answer; a Contact goes over only where it is an alternative (3xx) or a reason, not a target. */
-export function answerHeaders(message: SipMessage, can: LinkCapabilities): HeaderLine[] {
-  const lines = endToEnd(message, can, new Set()).filter(([name]) => !startsSessionTimer(name, can));
+export function answerHeaders(
+  message: SipMessage,
+  can: LinkCapabilities,
+  removed: ReadonlySet<string> = NOTHING,
+): HeaderLine[] {
+  const lines = endToEnd(message, can, removed).filter(([name]) => !startsSessionTimer(name, can));
   if (message.status < 300) return lines;
   for (const header of message.headers)
     if (header.key === 'contact') lines.push(...contactLines(header, can));

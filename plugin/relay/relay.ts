@@ -41,6 +41,9 @@ export interface HeaderPolicy {
   readonly path?: string;
 }
 
+/** The side that may not say who is calling, or was called: its identity headers do not go on, of requests and answers. */
+export type Distrusted = 'caller' | 'callee';
+
 /** Limits of the failover of one request. */
 export interface FailoverLimits {
   /** Milliseconds one attempt may stay without a final answer (INVITE: without any). */

@@ -48,6 +48,11 @@ export interface RelayChoice {
   readonly strip: readonly string[];
 }
 
+/** Which side may not assert identities, for what follows the request: answers, and requests inside its dialog. */
+export interface Belief {
+  readonly distrusted?: 'caller' | 'callee';
+}
+
 /** One step of the way to a decision, in words an operator uses; `dsbc explain` prints them. */
 export interface Step {
   readonly step: string;
@@ -76,7 +81,7 @@ export interface DropDecision {
 }
 
 /** To a system's site. */
-export interface DispatchDecision extends RelayChoice {
+export interface DispatchDecision extends RelayChoice, Belief {
   readonly kind: 'dispatch';
   readonly requestUri: string;
   readonly key?: LookupKey | undefined;
@@ -92,7 +97,7 @@ export interface DispatchDecision extends RelayChoice {
 }
 
 /** Out to a vendor, an external SIP URI or a static PBX. */
-export interface OutboundDecision extends RelayChoice {
+export interface OutboundDecision extends RelayChoice, Belief {
   readonly kind: 'outbound';
   readonly requestUri: string;
   readonly nextHop: string;
@@ -105,7 +110,7 @@ export interface OutboundDecision extends RelayChoice {
 }
 
 /** To the endpoint a flow token names. */
-export interface ToFlowDecision extends RelayChoice {
+export interface ToFlowDecision extends RelayChoice, Belief {
   readonly kind: 'to_flow';
   readonly requestUri: string;
   readonly flow: string;

@@ -30,6 +30,8 @@ export interface Question {
   readonly routes: readonly RouteFact[];
   /** Headers the source's role may not say. */
   readonly strip: readonly string[];
+  /** The source may assert identities. */
+  readonly believed: boolean;
 }
 
 export type Enquiry =
@@ -118,6 +120,7 @@ function toFlow(
   return {
     kind: 'to_flow',
     ...choice,
+    distrusted: 'callee',
     requestUri: facts.targetText,
     flow: flow.token,
     routes: routes.map((route) => route.text),
@@ -150,6 +153,7 @@ function question(
     calledUser,
     routes,
     strip,
+    believed: mayName(source),
   });
   const refuse = (because: string): Enquiry => decided(source, answer(steps, 404, 'Not Found', because));
   const isRegister = method === 'REGISTER';

@@ -1,12 +1,10 @@
+import { IDENTITY_HEADERS } from '../message/identity-headers';
 import type { SipMessage } from '../message/sip-message';
 import { param, parseNameAddr, type NameAddr } from '../message/name-addr';
 import { parseUri, schemeEnd, type SipUri } from '../message/uri';
 import type { FlowFact, RequestFacts, RouteFact, ServerAbilities } from './decision';
 import { readDigest } from './digest';
 import { nextHopOf } from './target';
-
-/** What only a trusted element may say of who is calling (RFC 3325 §5, RFC 5876). */
-export const IDENTITY_HEADERS = ['p-asserted-identity', 'p-asserted-service', 'remote-party-id'] as const;
 
 /** What is known of a request beside its text. */
 export interface Arrival {

@@ -74,6 +74,7 @@ function outbound(deciding: Deciding): Decision {
   return {
     kind: 'outbound',
     ...choice,
+    ...(wayOut.believed === true ? {} : { distrusted: 'callee' }),
     requestUri: facts.targetText,
     nextHop: route?.nextHop ?? nextHopOf(target),
     routes: routes.map((one) => one.text),

@@ -8,6 +8,8 @@ export interface OutboundPolicy {
   /** False: the site is told to go there itself (302). */
   readonly forceThroughUs: boolean;
   readonly maxPerSecond?: number;
+  /** It is a peer whose identity headers count. */
+  readonly believed?: boolean;
 }
 
 /**
@@ -17,7 +19,8 @@ export interface OutboundPolicy {
 export function outboundPolicy(snapshot: Snapshot, host: string): OutboundPolicy | undefined {
   const source = snapshot.sources.find(host);
   if (source?.role === 'peer') {
-    return { rule: source.peer.name, forceThroughUs: source.peer.force_route_through_dsbc ?? true };
+    const { name, force_route_through_dsbc: force = true, trust_identity: believed = false } = source.peer;
+    return { rule: name, forceThroughUs: force, believed };
   }
   const wanted = canonicalHost(host);
   for (const rule of snapshot.outbound) {

@@ -91,6 +91,7 @@ export function toSystem(deciding: Deciding, systemName: string): Decision {
     onPath: choice.onPath,
     failover: choice.failover,
     strip: choice.strip,
+    ...(question.believed ? {} : { distrusted: 'caller' }),
     requestUri,
     key,
     answer: known,

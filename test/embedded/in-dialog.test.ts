@@ -117,6 +117,32 @@ describe('a dialog on path', () => {
     expect(lab.phone.received[0]?.status).toBe(200);
   });
 
+  it('takes off what an endpoint says of who it is, and leaves it where a site says it', async () => {
+    await open(routeKeys, 'token');
+    const site = lab.sites[0]!;
+    flow = { entry: lab.us, transport: 'udp', address: '127.0.0.1', port: lab.phone.port };
+    const route = await call('dialog-8');
+    site.onMessage = undefined;
+    const who = ['p-asserted-identity: <sip:boss@example.com>', 'Remote-Party-ID: <sip:boss@example.com>'];
+    const update = (callId: string, uri: string, host: string, tags: object): string =>
+      requestOf('UPDATE', uri, host, { callId, ...tags, lines: [`Route: ${route}`, ...who, 'X-A: 1'] });
+    const names = (peer: UdpPeer): string[] =>
+      peer.received
+        .at(-1)
+        ?.headers.map(({ key }) => key)
+        .filter((key) => /identity|remote|x-a/.test(key)) ?? [];
+    lab.phone.send(
+      update('dialog-8', `sip:1002@${site.host}`, lab.phone.host, { toTag: 'peer', cseq: 2 }),
+      lab.us,
+    );
+    await until(() => site.received.at(-1)?.method === 'UPDATE');
+    expect(names(site)).toEqual(['x-a']);
+    const tags = { fromTag: 'peer', toTag: 'caller' };
+    site.send(update('dialog-8', 'sip:1001@192.0.2.33:5060', site.host, tags), lab.us);
+    await until(() => lab.phone.received.at(-1)?.method === 'UPDATE');
+    expect(names(lab.phone)).toEqual(['p-asserted-identity', 'remote-party-id', 'x-a']);
+  });
+
   it('follows the flow of its token to the device, and the Route away from it', async () => {
     await open(routeKeys, 'token');
     const site = lab.sites[0]!;

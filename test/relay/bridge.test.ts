@@ -7,6 +7,38 @@ import { FakeLeg } from '../fixtures/fake-leg';
 
 const MINUTES = 60_000;
 
+describe('two legs of which one is not believed', () => {
+  const WHO = [
+    ['P-Asserted-Identity', '<sip:boss@example.com>'],
+    ['Remote-Party-ID', '<sip:boss@example.com>'],
+  ] as const;
+  const identity = (headers: readonly (readonly [string, string])[] = []): number =>
+    headers.filter(([name]) => /^(p-asserted-identity|remote-party-id)$/i.test(name)).length;
+
+  it.each([
+    ['caller', 0, 2],
+    ['callee', 2, 0],
+    [undefined, 2, 2],
+  ] as const)(
+    '%s: what it says of who it is goes no further, in requests and answers',
+    async (distrusted, fromA, fromB) => {
+      const ids = new LegIds();
+      const crossing = new Crossing(ids, silentLogger, { distrusted, callerCallId: 'a' });
+      const [a, b] = [new FakeLeg('a'), new FakeLeg('b')];
+      const bridge = new Bridge({ ids, crossing, log: silentLogger, ended: () => undefined, a, b });
+      bridge.start();
+      a.answerHeaders = b.answerHeaders = WHO;
+      a.receive('UPDATE', WHO);
+      b.receive('INFO', WHO);
+      await new Promise((resolve) => setTimeout(resolve, 20));
+      expect([identity(b.sent[0]?.headers), identity(a.sent[0]?.headers)]).toEqual([fromA, fromB]);
+      // The answer to what A asked comes from B.
+      expect([identity(b.given[0]?.headers), identity(a.given[0]?.headers)]).toEqual([fromA, fromB]);
+      bridge.end('test is over');
+    },
+  );
+});
+
 describe('two legs and a side that is gone', () => {
   let a: FakeLeg;
   let b: FakeLeg;

@@ -124,6 +124,16 @@ describe('headers of an answer', () => {
   const copy = (status: number, lines: readonly string[], method = 'REGISTER', can = DRACHTIO_CAPABILITIES) =>
     copyAnswer(method, read(answerText(requestText({ method }), status, lines)), can);
 
+  it('are without what a side may not say that is not believed', () => {
+    const answer = read(
+      answerText(requestText({ method: 'MESSAGE' }), 200, ['P-Asserted-Identity: <sip:a@b>']),
+    );
+    const names = (distrusted?: 'caller' | 'callee'): string[] =>
+      (copyAnswer('MESSAGE', answer, MENDED, distrusted).headers ?? []).map(([name]) => name);
+    expect(names('callee')).not.toContain('P-Asserted-Identity');
+    for (const other of ['caller', undefined] as const) expect(names(other)).toContain('P-Asserted-Identity');
+  });
+
   it('hide the Contacts of a 2xx to REGISTER and carry their lifetime', () => {
     const { headers } = copy(200, ['Contact: <sip:a@b>, "x, y" <sip:c@d>;expires=5', 'Expires: 60']);
     expect(headers).toContainEqual(['M', '<sip:a@b>;expires=60, "x, y" <sip:c@d>;expires=5']);

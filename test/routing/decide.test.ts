@@ -108,6 +108,34 @@ describe('a user part in a Route that names us', () => {
   });
 });
 
+describe('who is not believed in what follows', () => {
+  const decided = (request: object, arrival: object) =>
+    route(factsOf(request, arrival), snapshot, labLookup, world());
+  const flow = { token: 't', state: 'valid', transport: 'udp', address: '203.0.113.7', port: 40812 } as const;
+  const [toAccount, toDid] = ['sip:1002@example.com', 'sip:+12025550123@example.com'];
+
+  it.each([
+    ['a phone that calls', toAccount, { source: SOURCES.phone }, 'caller'],
+    [
+      'a vendor without trust_identity',
+      'sip:0012025550123@example.com',
+      { source: SOURCES.vendorB },
+      'caller',
+    ],
+    ['not one with it', toDid, { source: SOURCES.vendorA }, undefined],
+    ['a phone that is called', 'sip:1001@192.0.2.33', { source: SOURCES.sourceMain, flow }, 'callee'],
+    ['who is called at an allowed host', 'sip:1@203.0.113.200', { source: SOURCES.sourceMain }, 'callee'],
+    ['not a trusted vendor that is called', 'sip:1@192.0.2.70', { source: SOURCES.sourceMain }, undefined],
+  ])('%s', (_who, uri, arrival, side) => {
+    const decision = decided({ uri }, arrival);
+    expect(decision.kind).not.toBe('answer');
+    expect(decision).toHaveProperty(
+      ...(side === undefined ? (['kind'] as const) : (['distrusted', side] as const)),
+    );
+    if (side === undefined) expect(decision).not.toHaveProperty('distrusted');
+  });
+});
+
 describe('the keys of a request', () => {
   it('are asked for in order, and the first known one decides', () => {
     const enquiry = enquire(

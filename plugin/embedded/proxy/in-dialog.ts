@@ -1,3 +1,4 @@
+import { IDENTITY_HEADERS } from '../../message/identity-headers';
 import { param, parseNameAddr } from '../../message/name-addr';
 import type { SipMessage } from '../../message/sip-message';
 import { parseUri, uriParam, type SipUri } from '../../message/uri';
@@ -10,6 +11,8 @@ import type { BranchSeal } from './branch-seal';
 import { SEAL_PARAMETER, type DialogSeal, type Unsealed } from './dialog-seal';
 import { withOneHopLess, withoutRoutes } from './forwarding';
 import { ownVia } from './via-lines';
+
+const IDENTITY: ReadonlySet<string> = new Set(IDENTITY_HEADERS);
 
 /** Turns the user part of a Record-Route of ours back into a flow; undefined when it is not one of ours. */
 export type FlowOfToken = (user: string) => Flow | undefined;
@@ -75,7 +78,12 @@ export class InDialogForwarder {
       return;
     }
     const towards = flows.find(({ away }) => !away)?.flow;
-    const lines = withOneHopLess(headers, message.maxForwards);
+    // Who a token is for is an endpoint, and no endpoint may say who it is (RFC 3325 §5).
+    const isEndpoint = marks.some(
+      ({ user, seal: mark }) => user !== undefined && mark?.tokenOf === mark?.sender,
+    );
+    const kept = isEndpoint ? headers.filter(({ key }) => !IDENTITY.has(key)) : headers;
+    const lines = withOneHopLess(kept, message.maxForwards);
     if (towards) this.#send(inbound, lines, { ...towards, existingOnly: true });
     else this.#routeOn(inbound, lines);
   }
