@@ -1,10 +1,9 @@
-import { readFile } from 'node:fs/promises';
 import { dirname, resolve } from 'node:path';
-import { types } from 'node:util';
 import { parseDocument, stringify } from 'yaml';
 import { z } from 'zod';
 import { DsbcError } from '../errors';
 import { configInvalid, type ConfigResult } from './config';
+import { readConfigText } from './config-text';
 import type { Environment } from './environment';
 import { deepFreeze } from './freeze';
 import { problem, problemsOf } from './problems';
@@ -20,17 +19,7 @@ import { readYaml, type YamlSource } from './yaml-source';
  * expected, found) for everything that is wrong.
  */
 export async function loadConfig(file: string, environment: Environment = process.env): Promise<Config> {
-  let text: string;
-  try {
-    text = await readFile(file, 'utf8');
-  } catch (cause) {
-    const reason = types.isNativeError(cause) ? cause.message : String(cause);
-    throw new DsbcError('DSBC_CONFIG_UNREADABLE', `the configuration file cannot be read: ${reason}`, {
-      cause,
-      details: { file },
-    });
-  }
-  const result = readConfig(text, file, environment);
+  const result = readConfig(await readConfigText(file), file, environment);
   if (result.ok) return result.config;
   throw configInvalid(result.problems);
 }
@@ -52,7 +41,7 @@ export async function loadAdmin(file: string, environment: Environment = process
     return { admin: (await loadConfig(file, environment)).admin };
   } catch (fault) {
     if (!(fault instanceof DsbcError) || fault.code !== 'DSBC_CONFIG_INVALID') throw fault;
-    const section = readAdmin(await readFile(file, 'utf8'), file, environment);
+    const section = readAdmin(await readConfigText(file), file, environment);
     if (section === undefined) throw fault;
     return { admin: section, fault };
   }

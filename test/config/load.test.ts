@@ -1,6 +1,7 @@
-import { mkdtemp, rm, writeFile } from 'node:fs/promises';
+import { appendFile, mkdtemp, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
+import { MAX_CONFIG_BYTES } from '../../plugin/config/config-text';
 import { loadConfig, readConfig } from '../../plugin/config/load';
 import { DsbcError } from '../../plugin/errors';
 
@@ -138,6 +139,18 @@ describe('loadConfig', () => {
     await expect(loadConfig(join(dir, 'none.yaml'), env)).rejects.toMatchObject({
       code: 'DSBC_CONFIG_UNREADABLE',
     });
+  });
+
+  it('reads a file of up to 1 MiB and no larger one, whatever says how large it is', async () => {
+    const file = join(dir, 'large.yaml');
+    await writeFile(file, YAML + '#'.repeat(MAX_CONFIG_BYTES - YAML.length));
+    await expect(loadConfig(file, env)).resolves.toMatchObject({ domains: ['example.com'] });
+    await appendFile(file, '#');
+    for (const large of [file, '/dev/zero'])
+      await expect(loadConfig(large, env)).rejects.toMatchObject({
+        code: 'DSBC_CONFIG_UNREADABLE',
+        message: 'the configuration file cannot be read: it is larger than 1048576 bytes',
+      });
   });
 
   it('shows every problem with file and line in its message', async () => {
