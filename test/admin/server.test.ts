@@ -1,5 +1,5 @@
 import type { FastifyInstance } from 'fastify';
-import { connect, createServer } from 'node:net';
+import { connect, createServer, type Socket } from 'node:net';
 import { text } from 'node:stream/consumers';
 import { buildAdmin, startAdmin, type AdminServer } from '../../plugin/admin/server';
 import { DsbcError } from '../../plugin/errors';
@@ -331,6 +331,44 @@ describe('startAdmin', () => {
     await taken.body?.cancel();
     const refused = await fetch(url, { headers: { accept: 'application/json' } });
     expect([refused.status, await refused.json()]).toMatchObject([406, { title: 'Not Acceptable' }]);
+  });
+
+  it('keeps one event at most for a listener that takes none', async () => {
+    jest.useFakeTimers({
+      doNotFake: [
+        'Date',
+        'hrtime',
+        'nextTick',
+        'performance',
+        'queueMicrotask',
+        'setImmediate',
+        'setTimeout',
+      ],
+    });
+    try {
+      const operation = new FakeOperation();
+      const status = operation.status();
+      // More than the system takes for a connection that nobody reads.
+      const reasons = ['x'.repeat(16_000_000)];
+      operation.status = () => ({ ...status, reasons });
+      const app = await buildAdmin({ config: loopback, operation, version: '0.1.0', log: silentLogger });
+      const port = Number(new URL(await app.listen({ host: '127.0.0.1', port: 0 })).port);
+      const accepted = new Promise<Socket>((resolve) => app.server.once('connection', resolve));
+      const asleep = connect(port, '127.0.0.1').pause();
+      asleep.write('GET /v1/live HTTP/1.1\r\nHost: 127.0.0.1\r\n\r\n');
+      const socket = await accepted;
+      while (socket.bytesWritten === 0) await new Promise((resolve) => setTimeout(resolve, 5));
+      for (let second = 0; second < 4; second++) {
+        await jest.advanceTimersByTimeAsync(1000);
+        await new Promise((resolve) => setTimeout(resolve, 5));
+      }
+      expect(socket.bytesWritten).toBeGreaterThan(16_000_000);
+      expect(socket.bytesWritten).toBeLessThan(17_000_000);
+      asleep.destroy();
+      await app.close();
+    } finally {
+      jest.useRealTimers();
+    }
   });
 
   it.each([

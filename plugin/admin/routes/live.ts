@@ -56,7 +56,16 @@ export function liveRoutes(scope: FastifyInstance, operation: Operation): void {
       },
     },
     async (_request, reply) => {
-      const send = (text: string): void => void reply.sse.send({ data: text }).catch(() => leave(send));
+      let taken = true;
+      const send = (text: string): void => {
+        // Who has not taken the last one gets no other: a page that is asleep would have them all kept for it.
+        if (!taken) return;
+        taken = false;
+        const sent = (): void => {
+          taken = true;
+        };
+        reply.sse.send({ data: text }).then(sent, () => leave(send));
+      };
       listeners.add(send);
       reply.sse.onClose(() => leave(send));
       reply.sse.keepAlive();
