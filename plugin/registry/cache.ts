@@ -8,7 +8,10 @@ import { RecentDrops } from './recent-drops';
 import type { RegistryAnswer, RegistryChange, RegistryKey, RegistryLookup } from './registry';
 
 export interface CacheOptions {
-  /** Answers kept, the least recently used going first. Default 500 000. */
+  /**
+   * Answers kept, the least recently used going first, and first those that say "there is none": a scanner's guesses drive out
+   * no account. A tenth of the room is for them. Default 500 000.
+   */
   readonly maxEntries?: number;
   /** Age in ms at which an answer is asked for anew; being asked often doesn't lengthen it. Default 60 000. */
   readonly ttlMs?: number;
@@ -65,6 +68,8 @@ interface Load {
   customers: Set<string> | undefined;
 }
 
+/** One of so many answers may be "there is none", whatever else is kept. */
+const UNKNOWN_PART = 10;
 /** How often callers ask again when the loads they wait for are overtaken by invalidations. */
 const MAX_ROUNDS = 4;
 
@@ -76,6 +81,8 @@ const keyText = (key: RegistryKey): string => (key.kind === 'did' ? 'd' : 'a') +
  */
 class RegistryCache implements LookupCache {
   readonly #kept: LRUCache<string, Kept>;
+  /** What does not exist: it has the room that the others leave it. The same as `#kept` where that is too small to be shared out. */
+  readonly #unknown: LRUCache<string, Kept>;
   readonly #loads = new Map<string, Load>();
   readonly #customers = new CustomerIndex();
   readonly #recent: RecentDrops;
@@ -102,17 +109,31 @@ class RegistryCache implements LookupCache {
     };
     this.#counters = new CacheCounters(metrics);
     this.#recent = new RecentDrops(this.#options.settleMs);
-    this.#kept = new LRUCache<string, Kept>({
-      max: this.#options.maxEntries,
-      dispose: ({ answer }, text, reason) => {
-        if (answer?.customer !== undefined) this.#customers.remove(answer.customer, text);
-        if (reason === 'evict') this.#counters.count('evicted');
-      },
-    });
+    const { maxEntries } = this.#options;
+    const reserved = Math.floor(maxEntries / UNKNOWN_PART);
+    const dispose = ({ answer }: Kept, text: string, reason: string): void => {
+      if (answer?.customer !== undefined) this.#customers.remove(answer.customer, text);
+      if (reason === 'evict') this.#counters.count('evicted');
+    };
+    this.#kept = new LRUCache<string, Kept>({ max: maxEntries - reserved, dispose });
+    this.#unknown = reserved === 0 ? this.#kept : new LRUCache<string, Kept>({ max: maxEntries, dispose });
+  }
+
+  get #size(): number {
+    return this.#kept.size + (this.#unknown === this.#kept ? 0 : this.#unknown.size);
+  }
+
+  #get(text: string): Kept | undefined {
+    return this.#kept.get(text) ?? this.#unknown.get(text);
+  }
+
+  #delete(text: string): void {
+    this.#kept.delete(text);
+    this.#unknown.delete(text);
   }
 
   peek(key: RegistryKey): RegistryAnswer | null | undefined {
-    const kept = this.#kept.get(keyText(key));
+    const kept = this.#get(keyText(key));
     if (kept === undefined || this.#now() > kept.freshUntil) return undefined;
     this.#counters.count(kept.answer === null ? 'negative_hit' : 'hit');
     return kept.answer;
@@ -120,7 +141,7 @@ class RegistryCache implements LookupCache {
 
   lookup(key: RegistryKey): Promise<RegistryAnswer | null> {
     const text = keyText(key);
-    const kept = this.#kept.get(text);
+    const kept = this.#get(text);
     if (kept !== undefined) {
       const now = this.#now();
       if (now <= kept.freshUntil) {
@@ -149,13 +170,13 @@ class RegistryCache implements LookupCache {
     try {
       answer = await load.answer;
     } catch (error) {
-      const kept = this.#kept.get(text);
+      const kept = this.#get(text);
       if (kept === undefined || this.#now() > kept.errorUntil) throw error;
       this.#counters.count('stale_if_error');
       return kept.answer;
     }
     if (!this.#overtaken(load, answer) || round >= MAX_ROUNDS) return answer;
-    const kept = this.#kept.get(text);
+    const kept = this.#get(text);
     if (kept !== undefined && this.#now() <= kept.freshUntil) return kept.answer;
     return this.#wait(key, text, round + 1);
   }
@@ -206,13 +227,16 @@ class RegistryCache implements LookupCache {
     const fresh = startedAt + (answer === null ? negativeTtlMs : ttlMs);
     const freshUntil = unsettledUntil === undefined ? fresh : Math.min(fresh, unsettledUntil);
     const settled = unsettledUntil === undefined && answer !== null;
-    this.#kept.set(text, {
+    const [home, other] = answer === null ? [this.#unknown, this.#kept] : [this.#kept, this.#unknown];
+    if (other !== home) other.delete(text);
+    home.set(text, {
       answer,
       freshUntil,
       revalidateUntil: settled ? fresh + staleWhileRevalidateMs : freshUntil,
       errorUntil: answer === null ? freshUntil : fresh + staleIfErrorMs,
       retryAt: 0,
     });
+    while (this.#size > this.#options.maxEntries) this.#unknown.pop();
     if (answer?.customer !== undefined) this.#customers.add(answer.customer, text);
   }
 
@@ -222,7 +246,7 @@ class RegistryCache implements LookupCache {
     const now = this.#now();
     this.#failedAt = now;
     this.#counters.count('load_failed');
-    const kept = this.#kept.peek(text);
+    const kept = this.#kept.peek(text) ?? this.#unknown.peek(text);
     if (kept !== undefined) kept.retryAt = now + this.#options.retryAfterErrorMs;
   }
 
@@ -241,6 +265,7 @@ class RegistryCache implements LookupCache {
         return;
       case 'all':
         this.#kept.clear();
+        this.#unknown.clear();
         for (const load of this.#loads.values()) load.dropped = true;
         this.#loads.clear();
         this.#recent.all(now);
@@ -254,7 +279,7 @@ class RegistryCache implements LookupCache {
   }
 
   #drop(text: string): void {
-    this.#kept.delete(text);
+    this.#delete(text);
     const load = this.#loads.get(text);
     if (load === undefined) return;
     load.dropped = true;
@@ -263,7 +288,7 @@ class RegistryCache implements LookupCache {
 
   statistics(): CacheStatistics {
     return this.#counters.snapshot({
-      size: this.#kept.size,
+      size: this.#size,
       loading: this.#loads.size,
       failing: this.#failing,
       sinceFailure: this.#failedAt === undefined ? undefined : this.#now() - this.#failedAt,

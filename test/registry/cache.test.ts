@@ -169,6 +169,30 @@ describe('a cached answer', () => {
     expect((await cache.lookup(key('acme')))?.system).toBe('target');
   });
 
+  it('of what exists is not driven out by what does not', async () => {
+    const registry = createMemoryRegistry();
+    const cache = createLookupCache({ load: registry, options: { maxEntries: 100 } });
+    for (let n = 0; n < 90; n++) {
+      await registry.put({ kind: 'account', value: `${n}`, system: 'source' });
+      await cache.lookup(key(`${n}`));
+    }
+    for (let n = 0; n < 1000; n++) await cache.lookup(key(`guess-${n}`));
+    for (let n = 0; n < 90; n++) expect(cache.peek(key(`${n}`))?.system).toBe('source');
+    expect(cache.statistics().size).toBe(100);
+    // The latest of the others are remembered, too, and one that comes to exist is not two.
+    expect(cache.peek(key('guess-999'))).toBeNull();
+    await registry.put({ kind: 'account', value: 'guess-999', system: 'source' });
+    cache.invalidate({ type: 'entry', key: key('guess-999') });
+    expect((await cache.lookup(key('guess-999')))?.system).toBe('source');
+    cache.invalidate({ type: 'entry', key: key('guess-999') });
+    expect(cache.peek(key('guess-999'))).toBeUndefined();
+    for (let n = 0; n < 1000; n++) {
+      await registry.put({ kind: 'account', value: `more-${n}`, system: 'source' });
+      await cache.lookup(key(`more-${n}`));
+    }
+    expect(cache.statistics().size).toBeLessThanOrEqual(100);
+  });
+
   it('of a look-up that throws is a rejection, not an exception', async () => {
     const cache = createLookupCache({
       load: {
