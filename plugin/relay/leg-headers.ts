@@ -42,7 +42,7 @@ export function openingHeaders(
   return [
     ...(policy.add ?? []),
     ['From', message.get('from') ?? ''],
-    ['To', withoutTag(message.get('to') ?? '')],
+    ['To', withoutTag(message)],
     maxForwards(message),
     ...endToEnd(message, can, removed),
   ];
@@ -70,7 +70,11 @@ export function answerHeaders(
   return lines;
 }
 
-const withoutTag = (to: string): string => to.replace(/;\s*tag\s*=\s*[^;,\s]+/gi, '');
+/** To without its tag; as it came where it has none, though `;tag=` may stand in its display name or user part. */
+function withoutTag(message: SipMessage): string {
+  const to = message.get('to') ?? '';
+  return tagOf(message.to) === '' ? to : to.replace(/;\s*tag\s*=\s*[^;,\s]+/gi, '');
+}
 
 /** Whether a provisional answer was sent reliably (RFC 3262 §3). */
 export const isReliable = (message: SipMessage): boolean =>

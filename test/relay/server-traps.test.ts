@@ -4,6 +4,7 @@ import type { SipMessage } from '../../plugin/message/sip-message';
 import { copyAnswer } from '../../plugin/relay/copy-answer';
 import { copyRequestHeaders } from '../../plugin/relay/copy-request';
 import { destinationUri } from '../../plugin/relay/destination';
+import { openingHeaders } from '../../plugin/relay/leg-headers';
 import { detour } from '../../plugin/relay/server-traps';
 import { answerText, requestText } from '../fixtures/messages';
 
@@ -117,6 +118,17 @@ describe('headers of a forwarded request', () => {
     const text = copy(lines, { remove: ['p-asserted-identity', 'Subject'] }).join('\n');
     expect(text).not.toMatch(/asserted|payload|subject/i);
     expect(copy(lines, {}, MENDED)).toContain('P_Asserted_Identity: <sip:a@b>');
+  });
+});
+
+describe('the To of a second dialog', () => {
+  it.each([
+    ['"x;tag=y z" <sip:1002@example.com>', '"x;tag=y z" <sip:1002@example.com>'],
+    ['<sip:10;tag=2@example.com>;x=y', '<sip:10;tag=2@example.com>;x=y'],
+    ['<sip:1002@example.com> ; tag = abc;x=y', '<sip:1002@example.com> ;x=y'],
+  ])('%s is %s', (to, expected) => {
+    const message = read(requestText({ method: 'INVITE' }).replace(/^To: .*/m, `To: ${to}`));
+    expect(openingHeaders(message, {}, DRACHTIO_CAPABILITIES)).toContainEqual(['To', expected]);
   });
 });
 
