@@ -1,6 +1,7 @@
 import type { HeaderLine, LinkCapabilities, ResponseSpec } from '../link/sip-link';
 import { IDENTITY_HEADERS } from '../message/identity-headers';
 import { param, splitList } from '../message/name-addr';
+import { formatParameter } from '../message/parameters';
 import type { SipMessage } from '../message/sip-message';
 import type { Distrusted } from './relay';
 import {
@@ -61,10 +62,18 @@ export function copyAnswer(
   };
 }
 
-/** To as the server reads a tag from it: all behind the first `tag=`, so the tag stands last. */
-function toWithTag(answer: SipMessage): string | undefined {
-  const tag = answer.to && param(answer.to.params, 'tag');
-  return answer.to && typeof tag === 'string' ? `<${answer.to.uri}>;tag=${tag}` : undefined;
+/**
+ * To with its name and parameters (RFC 3261 §8.2.6.2). The server takes for its tag all behind the first `tag=`, so the tag stands
+ * last; a To that says `tag=` before it is cut to what is needed.
+ */
+function toWithTag({ to }: SipMessage): string | undefined {
+  const tag = to && param(to.params, 'tag');
+  if (to === undefined || typeof tag !== 'string') return undefined;
+  const { displayName, uri, params } = to;
+  const name = displayName === undefined ? '' : `"${displayName.replace(/[\\"]/g, '\\$&')}" `;
+  const others = params.filter(([key]) => key.toLowerCase() !== 'tag').map(formatParameter);
+  const whole = `${name}<${uri}>${others.join('')}`;
+  return `${/tag=|\0/i.test(whole) ? `<${uri}>` : whole};tag=${tag}`;
 }
 
 /**

@@ -181,6 +181,20 @@ describe('headers of an answer', () => {
   it('keep the far side’s To tag', () => {
     expect(copy(401, []).headers).toContainEqual(['To', '<sip:1001@example.com>;tag=site']);
   });
+
+  it.each([
+    [
+      '"B, \\"x\\"" <sip:1@h;user=phone>;foo="b r";tag=t;x',
+      '"B, \\"x\\"" <sip:1@h;user=phone>;foo="b r";x;tag=t',
+    ],
+    ['Bob <sip:1@h>;tag=t', '"Bob" <sip:1@h>;tag=t'],
+    ['sip:1@h;x=y;tag=t', '<sip:1@h>;x=y;tag=t'],
+    ['"tag=x" <sip:1@h>;tag=t', '<sip:1@h>;tag=t'],
+    ['"a\\\0" <sip:1@h>;tag=t', '<sip:1@h>;tag=t'],
+  ])('keep the rest of To, too, its tag last: %s', (to, expected) => {
+    const answer = read(answerText(requestText(), 200).replace(/^To: .*/m, `To: ${to}`));
+    expect(copyAnswer('REGISTER', answer, DRACHTIO_CAPABILITIES).headers).toContainEqual(['To', expected]);
+  });
 });
 
 describe('a destination', () => {
