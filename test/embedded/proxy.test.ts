@@ -35,6 +35,32 @@ describe('a proxied request', () => {
 
   afterEach(() => lab.close());
 
+  it('is another one with another Call-ID or CSeq number, though its device used the branch before', async () => {
+    await open();
+    const site = lab.sites[0]!;
+    site.answerWith(401);
+    const register = (callId: string, cseq: number): void =>
+      lab.phone.send(
+        requestOf('REGISTER', 'sip:example.com', lab.phone.host, { branch: 'z9hG4bK1', callId, cseq }),
+        lab.us,
+      );
+    for (const [callId, cseq, answers] of [
+      ['a', 1, 1],
+      ['a', 2, 2],
+      ['b', 1, 3],
+      ['b', 1, 4],
+    ] as const) {
+      register(callId, cseq);
+      await until(() => statuses(lab).length === answers);
+    }
+    // The last one was a retransmission.
+    expect(site.received.map(({ callId, cseq }) => [callId, cseq?.number])).toEqual([
+      ['a', 1],
+      ['a', 2],
+      ['b', 1],
+    ]);
+  });
+
   const call = (lines: string[] = []): string =>
     requestOf('INVITE', 'sip:1002@example.com', lab.phone.host, { lines });
 
