@@ -18,6 +18,7 @@ import { EXIT, UsageError, type Io } from './command';
 import { configFile, configOption, parseOptions } from './options';
 import { ProgressBar } from './progress';
 import { RejectionReport } from './rejection-report';
+import { UnfoundKeys } from './unfound-keys';
 import { UnknownNames } from './unknown-names';
 
 export type WithRegistry = <T>(
@@ -111,6 +112,7 @@ class FileImport {
   readonly #registry: Registry;
   readonly #target: string;
   readonly #unknown: UnknownNames;
+  readonly #unfound = new UnfoundKeys();
   readonly #io: Io;
   readonly #firstRejected: string[] = [];
   #saved = -Infinity;
@@ -146,7 +148,10 @@ class FileImport {
         patience: { ms: PATIENCE_MS, onWait: (error) => this.#tellWait(error) },
         ...(resume === undefined ? {} : { resume }),
         ...(seen === undefined ? {} : { replace: { seen, confirm: (count) => this.#confirm(count, bar) } }),
-        onRow: (line, row) => this.#unknown.see(line, row),
+        onRow: (line, row) => {
+          this.#unknown.see(line, row);
+          this.#unfound.see(line, row);
+        },
         onRejected: (line, reason, text) => {
           if (this.#firstRejected.length < FEW) this.#firstRejected.push(`line ${line}: ${reason}`);
           rejections.add(line, reason, text);
@@ -234,7 +239,7 @@ class FileImport {
     const { dryRun, report, json } = this.#settings;
     if (json) {
       this.#io.out(
-        `${JSON.stringify({ lines, written, rejected, deleted, interrupted, notReplaced, dryRun, report, unknown: this.#unknown.list })}\n`,
+        `${JSON.stringify({ lines, written, rejected, deleted, interrupted, notReplaced, dryRun, report, unknown: this.#unknown.list, unfound: this.#unfound.rows })}\n`,
       );
     } else {
       this.#io.out(
@@ -243,6 +248,11 @@ class FileImport {
       for (const { name, rows, firstLine } of this.#unknown.list)
         this.#io.out(
           `warning: ${rows} ${rows === 1 ? 'row names' : 'rows name'} ${name}, which the configuration does not have; the first is line ${firstLine}\n`,
+        );
+      const { rows, first } = this.#unfound;
+      if (first !== undefined)
+        this.#io.out(
+          `warning: ${first.why} (line ${first.line}${rows === 1 ? '' : `, and ${rows - 1} more like it`})\n`,
         );
       if (deleted > 0) this.#io.out(`${deleted} entries ${dryRun ? 'would be ' : ''}deleted\n`);
       if (notReplaced !== undefined) this.#io.out(`nothing was deleted: ${notReplaced}\n`);

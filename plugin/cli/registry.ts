@@ -7,6 +7,7 @@ import { EXIT, UsageError, type Command, type Io } from './command';
 import { configFile, configOption, parseOptions } from './options';
 import { benchRegistry } from './registry-bench';
 import { exportRegistry, importRegistry } from './registry-transfer';
+import { whyUnfound } from './unfound-keys';
 import { UnknownNames } from './unknown-names';
 
 /** Opens the registry a configuration file names, for as long as `work` takes. */
@@ -118,6 +119,8 @@ const put: Action = async (argv, io) => {
     const unknown = new UnknownNames(systems);
     unknown.see(1, { type: 'entry', entry });
     for (const { name } of unknown.list) io.err(`warning: the configuration has no ${name}\n`);
+    const unfound = whyUnfound(entry);
+    if (unfound !== undefined) io.err(`warning: ${unfound}\n`);
     await registry.put(entry);
     const answer = await registry.lookup(entry);
     io.out(`${described(entry, answer?.system)}\n`);

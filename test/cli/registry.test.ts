@@ -206,6 +206,39 @@ describe('dsbc registry', () => {
     ).toMatchObject({ code: 0, err: 'warning: the configuration has no site source/mian\n' });
   });
 
+  it('tells of keys that no request finds, and imports them', async () => {
+    const file = join(dir, 'in.csv');
+    const values = [
+      '+1-202-555-0123',
+      '+12025550124',
+      'tel:+12025550125',
+      '"a,b"',
+      '*98',
+      'bob@example.com',
+      '1;npdi',
+    ];
+    writeFileSync(
+      file,
+      ['kind,value,system', ...values.map((value) => `did,${value},source`), ''].join('\n'),
+    );
+    const { code, out } = await dsbc('registry', 'import', file);
+    expect(code).toBe(0);
+    expect(out).toContain(
+      'warning: no request finds the did "+1-202-555-0123": it is looked up as +12025550123 (line 2, and 3 more like it)\n',
+    );
+    expect(JSON.parse((await dsbc('registry', 'import', file, '--json')).out)).toMatchObject({ unfound: 4 });
+    const put = async (value: string, kind: string): Promise<string> =>
+      (await dsbc('registry', 'put', value, '--kind', kind, '--system', 'source')).err;
+    expect(await put('tel:+1(202)5550125', 'did')).toBe(
+      'warning: no request finds the did "tel:+1(202)5550125": it is looked up as +12025550125\n',
+    );
+    expect(await put('J\xf6rg', 'account')).toBe(
+      'warning: no request finds the account "J\xf6rg": it is no user part of a SIP URI\n',
+    );
+    for (const fine of ['alice.b-c', 'Alice', '#31#1', '%23x', '1;x=y', '(202)5550125'])
+      expect(await put(fine, 'account')).toBe('');
+  });
+
   it('goes on with an import that was killed, with exact counts', async () => {
     const rows = 60_000;
     const file = join(dir, 'many.csv');
