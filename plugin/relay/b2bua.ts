@@ -11,6 +11,7 @@ import { answerHeaders, isReliable, openingHeaders } from './leg-headers';
 import { LegIds } from './leg-ids';
 import {
   FAILOVER_STATUSES,
+  giveBadGateway,
   unreachable,
   withRetryAfter,
   type AttemptRecord,
@@ -237,6 +238,9 @@ class BridgedCall {
       this.early.forget();
       if (this.wasCancelled()) return { kind: 'cancelled', attempts: this.attempts };
       this.dependencies.log.info({ err: error, callId: this.request.message.callId }, '2xx not delivered');
+      if (await giveBadGateway(this.request)) {
+        return { kind: 'answered', answer: { status: 502 }, attempts: this.attempts };
+      }
       return {
         kind: 'lost',
         cause: 'caller_gone',
@@ -309,6 +313,9 @@ class BridgedCall {
     } catch (error) {
       if (this.wasCancelled()) return { kind: 'cancelled', attempts: this.attempts };
       this.dependencies.log.info({ err: error, callId: this.request.message.callId }, 'answer not delivered');
+      if (await giveBadGateway(this.request)) {
+        return { kind: 'answered', answer: { status: 502 }, attempts: this.attempts };
+      }
       return {
         kind: 'lost',
         cause: 'caller_gone',

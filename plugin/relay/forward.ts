@@ -7,6 +7,7 @@ import { copyRequestHeaders } from './copy-request';
 import type { InProgress } from './in-progress';
 import {
   FAILOVER_STATUSES,
+  giveBadGateway,
   unreachable,
   withRetryAfter,
   type AttemptRecord,
@@ -177,6 +178,9 @@ class Forwarding {
       // The device is gone, or the server: nobody is left to be told.
       const reason = (error as DsbcError).message;
       this.dependencies.log.info({ callId: this.request.message.callId, err: error }, 'answer not delivered');
+      if (await giveBadGateway(this.request)) {
+        return { kind: 'answered', answer: { status: 502 }, attempts: this.attempts };
+      }
       return { kind: 'lost', cause: 'caller_gone', reason, attempts: this.attempts };
     }
   }

@@ -1,4 +1,4 @@
-import type { HeaderLine, ResponseSpec } from '../link/sip-link';
+import type { HeaderLine, InboundRequest, ResponseSpec } from '../link/sip-link';
 import type { SipMessage } from '../message/sip-message';
 import type { MonotonicClock } from '../telemetry/clock';
 import type { Logger } from '../telemetry/logger';
@@ -123,4 +123,18 @@ export function unreachable(
 export function retryAfterSeconds(message: SipMessage): number | undefined {
   const digits = /^(\d{1,9})/.exec(message.get('retry-after') ?? '')?.[1];
   return digits === undefined ? undefined : Number(digits);
+}
+
+/**
+ * Answers 502 where the answer that came could not be given to the SIP server: it is larger than drachtio-server takes from an
+ * application. False: the caller has an answer, or nothing can be said to him.
+ */
+export async function giveBadGateway(request: InboundRequest): Promise<boolean> {
+  if (request.settled || request.cancelled) return false;
+  try {
+    await request.link.respond(request, { status: 502 });
+    return true;
+  } catch {
+    return false;
+  }
 }
