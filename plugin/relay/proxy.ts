@@ -15,6 +15,7 @@ import { attemptOf, resultOf } from './proxy-outcome';
 import { GuardedCall, GuardedCalls, callKey } from './guarded-call';
 import {
   FAILOVER_STATUSES,
+  giveBadGateway,
   withRetryAfter,
   type AttemptRecord,
   type FailoverLimits,
@@ -328,6 +329,7 @@ export class ProxyRelay {
       await (answer === undefined ? request.link.respond(request, response) : answer(request, response));
     } catch (error) {
       this.dependencies.log.info({ callId: request.message.callId, err: error }, 'not answered');
+      await giveBadGateway(request);
     }
   }
 
