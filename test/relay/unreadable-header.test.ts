@@ -12,6 +12,13 @@ import { answerText, requestText } from '../fixtures/messages';
 import { describeWith } from '../fixtures/needs';
 import { freePort, SipEndpoint } from '../fixtures/sip-endpoint';
 
+class Phone extends SipEndpoint {
+  static async open(): Promise<Phone> {
+    const { udp, tcp } = await SipEndpoint.sockets({});
+    return new Phone('127.0.0.1', udp, tcp);
+  }
+}
+
 /** Values that drachtio-server 0.9.10 sends. */
 const SENT = [
   ['Date', 'Mon, 30 Nov 2026 18:00:00 GMT'],
@@ -150,8 +157,7 @@ describeWith(['drachtio'], 'drachtio-server', () => {
       const header = all[Number(request.message.get('subject'))];
       await link.respond(request, { status: 404, headers: header ? [header] : [] }).catch(() => undefined);
     });
-    const { udp, tcp } = await SipEndpoint.sockets({});
-    const phone = new (class extends SipEndpoint {})('127.0.0.1', udp, tcp);
+    const phone = await Phone.open();
     const statuses = await Promise.all(
       all.map(async (_, i) => {
         const callId = `readable-${i}@x`;
