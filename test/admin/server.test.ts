@@ -347,7 +347,7 @@ describe('startAdmin', () => {
     });
     try {
       const operation = new FakeOperation();
-      const status = operation.status();
+      const status = await operation.status();
       // More than the system takes for a connection that nobody reads.
       const reasons = ['x'.repeat(16_000_000)];
       operation.status = () => ({ ...status, reasons });
