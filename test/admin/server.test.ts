@@ -350,7 +350,7 @@ describe('startAdmin', () => {
       const status = await operation.status();
       // More than the system takes for a connection that nobody reads.
       const reasons = ['x'.repeat(16_000_000)];
-      operation.status = () => ({ ...status, reasons });
+      operation.status = () => Promise.resolve({ ...status, reasons });
       const app = await buildAdmin({ config: loopback, operation, version: '0.1.0', log: silentLogger });
       const port = Number(new URL(await app.listen({ host: '127.0.0.1', port: 0 })).port);
       const accepted = new Promise<Socket>((resolve) => app.server.once('connection', resolve));
