@@ -66,6 +66,10 @@ describe('drachtio@.service', () => {
     expect(drachtio('Service', 'Restart')).toEqual(['always']);
     expect(drachtio('Service', 'EnvironmentFile')).toEqual(['/etc/dsbc/dsbc.env', '-/etc/drachtio/%i.env']);
   });
+
+  it('takes half of the memory at most, since it leaks what strangers send', () => {
+    expect(drachtio('Service', 'MemoryMax')).toEqual(['50%']);
+  });
 });
 
 it('docs/topologies.md puts every file of config-examples/system in its place', () => {
@@ -135,6 +139,28 @@ describeWith(['netns'], 'in a namespace', () => {
     for (const method of ['BYE', 'ACK', 'INVITE', 'REGISTER'])
       expect(await heard(`${method} sip:+12025550123@example.com`)).toBe(true);
     expect(await heard('BYE tel:+12025550199')).toBe(true);
+  });
+
+  it('dsbc.nft: lets an address send some PRACKs a second, and sites all of theirs', async () => {
+    const sip = await open(server, '198.51.100.10', 5060);
+    const from = await open(stranger, '198.51.100.99', 5060);
+    const site = await open(stranger, '198.51.100.21', 5060);
+    await server.nft(text('dsbc.nft'));
+    const start = Date.now();
+    for (let i = 0; i < 200; i++) {
+      from.send('PRACK sip:phone@198.51.100.10 SIP/2.0', '198.51.100.10 5060');
+      site.send('PRACK sip:site@198.51.100.10 SIP/2.0', '198.51.100.10 5060');
+      if (i % 50 === 0) await new Promise((resolve) => setTimeout(resolve, 5));
+    }
+    from.send('PRACKS are no PRACK', '198.51.100.10 5060');
+    site.send('end', '198.51.100.10 5060');
+    expect(await sip.hears('PRACKS are no PRACK')).toBeDefined();
+    await sip.hears('end');
+    const seconds = (Date.now() - start) / 1000;
+    expect(sip.count('PRACK sip:site')).toBe(200);
+    const heard = sip.count('PRACK sip:phone');
+    expect(heard).toBeGreaterThanOrEqual(100);
+    expect(heard).toBeLessThanOrEqual(101 + Math.ceil(20 * seconds));
   });
 
   it('dsbc.nft: lets nothing out from the VIP to internal networks, and heartbeats in from the group only', async () => {
