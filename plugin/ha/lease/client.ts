@@ -1,5 +1,10 @@
+import { setTimeout as pause } from 'node:timers/promises';
 import type { WitnessReply } from '../group/event';
 import type { WitnessRow, WitnessStore } from '../ports';
+
+/** What fails at once (nothing is connected) is told after this share of the limit: told at once it would be asked again at once, for ever. */
+const FAILURE_SHARE = 0.2;
+const UNKNOWN: WitnessReply = { type: 'unknown' };
 
 /** Carries the machine's questions to the witness store: one answer each, `unknown` after the limit or an error. */
 export class WitnessClient {
@@ -38,9 +43,10 @@ export class WitnessClient {
   private answer(id: number, reply: Promise<WitnessReply>): void {
     let timer: NodeJS.Timeout | undefined;
     const limit = new Promise<WitnessReply>((resolve) => {
-      timer = setTimeout(() => resolve({ type: 'unknown' }), this.limitMs);
+      timer = setTimeout(() => resolve(UNKNOWN), this.limitMs);
     });
-    void Promise.race([reply.catch((): WitnessReply => ({ type: 'unknown' })), limit]).then((outcome) => {
+    const failure = (): Promise<WitnessReply> => pause(this.limitMs * FAILURE_SHARE, UNKNOWN, { ref: false });
+    void Promise.race([reply.catch(failure), limit]).then((outcome) => {
       clearTimeout(timer);
       if (!this.closed) this.onReply(id, outcome);
     });
