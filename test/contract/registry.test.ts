@@ -150,6 +150,22 @@ describeWith(['cassandra'], 'the registry on Cassandra', () => {
     await registry.close();
   });
 
+  it('reads and sets a lease while more look-ups wait than may', async () => {
+    const registry = await openCassandraRegistry({ ...options, maxConcurrent: 1 }, { mustConnect: true });
+    const { leases } = registry;
+    const lookups = Array.from({ length: 20 }, (_, n) =>
+      registry.lookup({ kind: 'account', value: `${n}` }).then(
+        () => 'answered',
+        () => 'refused',
+      ),
+    );
+    const next = { owner: 'dsbc-1', term: 1, seq: 1 };
+    const [row, set] = await Promise.all([leases.read('storm'), leases.compareAndSet('storm 2', null, next)]);
+    expect([row, set]).toEqual([null, { applied: true, current: next }]);
+    expect(await Promise.all(lookups)).toContain('refused');
+    await registry.close();
+  });
+
   it('takes the time of a write from the server, so that a clock that is ahead hides nothing', async () => {
     const ahead = jest.spyOn(Date, 'now').mockImplementation(() => new Date().getTime() + 3_600_000);
     const registry = await openCassandraRegistry(options, { mustConnect: true });

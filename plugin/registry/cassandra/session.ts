@@ -118,21 +118,28 @@ export class CassandraSession {
   /**
    * Runs `work` on the driver. Rejects with DSBC_REGISTRY_UNAVAILABLE: no answer within `deadlineMs`, too many under way,
    * or the breaker is open.
+   * @param options.queues false: it goes beside all that wait, and counts among none. For the few on which the group lives:
+   *   behind a storm of look-ups the witness would be lost, the virtual IP move, and the storm with it.
    */
-  async run<T>(deadlineMs: number, work: (client: Client) => Promise<T>): Promise<T> {
+  async run<T>(
+    deadlineMs: number,
+    work: (client: Client) => Promise<T>,
+    { queues = true }: { readonly queues?: boolean } = {},
+  ): Promise<T> {
     if (this.#closing !== undefined)
       throw new DsbcError('DSBC_REGISTRY_UNAVAILABLE', 'the registry is closed');
     if (!this.available) throw this.#away();
     const begun = this.#now();
+    const attempt = async (): Promise<T> => {
+      const left = deadlineMs - (this.#now() - begun);
+      // Waited in the queue too long; the breaker may also have opened meanwhile.
+      if (left <= 0 || !this.available) throw this.#away();
+      if (this.#connecting !== undefined) await withDeadline(this.#connecting, left);
+      if (!this.#connected) throw this.#away();
+      return this.#breaker.execute(() => withDeadline(work(this.#client), left));
+    };
     try {
-      return await this.#bulkhead.execute(async () => {
-        const left = deadlineMs - (this.#now() - begun);
-        // Waited in the queue too long; the breaker may also have opened meanwhile.
-        if (left <= 0 || !this.available) throw this.#away();
-        if (this.#connecting !== undefined) await withDeadline(this.#connecting, left);
-        if (!this.#connected) throw this.#away();
-        return this.#breaker.execute(() => withDeadline(work(this.#client), left));
-      });
+      return await (queues ? this.#bulkhead.execute(attempt) : attempt());
     } catch (error) {
       if (error instanceof BulkheadRejectedError) {
         throw new DsbcError('DSBC_REGISTRY_UNAVAILABLE', 'too many queries to Cassandra are under way', {

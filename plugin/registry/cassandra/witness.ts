@@ -1,3 +1,4 @@
+import type { Client } from 'cassandra-driver';
 import { types } from 'cassandra-driver';
 import type { FilledOptions } from './options';
 import type { CassandraSession } from './session';
@@ -24,7 +25,7 @@ export class CassandraLeases {
 
   /** Linearisable read. `null`: there is no row yet. */
   async read(group: string): Promise<LeaseRow | null> {
-    const result = await this.#session.run(this.#options.deadlineMs, (client) =>
+    const result = await this.#run((client) =>
       client.execute('SELECT owner, term, seq FROM leases WHERE name = ?', [group], {
         consistency: types.consistencies.serial,
         isIdempotent: true,
@@ -41,7 +42,7 @@ export class CassandraLeases {
   ): Promise<{ readonly applied: boolean; readonly current: LeaseRow | null }> {
     const { owner, term, seq } = next;
     const serial = { serialConsistency: types.consistencies.serial };
-    const result = await this.#session.run(this.#options.deadlineMs, (client) =>
+    const result = await this.#run((client) =>
       expected === null
         ? client.execute(
             'INSERT INTO leases (name, owner, term, seq) VALUES (?, ?, ?, ?) IF NOT EXISTS',
@@ -56,6 +57,11 @@ export class CassandraLeases {
     );
     if (result.wasApplied()) return { applied: true, current: next };
     return { applied: false, current: await this.#found(group, result) };
+  }
+
+  /** Not behind look-ups that wait. */
+  #run<T>(work: (client: Client) => Promise<T>): Promise<T> {
+    return this.#session.run(this.#options.deadlineMs, work, { queues: false });
   }
 
   /** A refused UPDATE gives back only the columns of its condition, so the owner is read. */
