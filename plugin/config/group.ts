@@ -75,7 +75,7 @@ export const ha = z
           .array(z.string().min(1))
           .min(1, 'a program and its arguments')
           .optional()
-          .describe('Run with `add` or `remove` and the address behind it.'),
+          .describe('Run with `add` or `remove` and all addresses behind it.'),
         refresh_s: seconds(1, 3600).default(10).describe('How often the owner announces again.'),
       })
       .prefault({})

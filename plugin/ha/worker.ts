@@ -117,6 +117,7 @@ async function run(data: WorkerData): Promise<void> {
 
   // Leftovers go before the first heartbeat; links are known before the first decision.
   await runner.prepare();
+  command?.lost();
   await links.start();
   await sockets.open();
   runner.start();
