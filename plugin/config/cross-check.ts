@@ -8,6 +8,9 @@ type Path = (string | number)[];
 /** Adds one problem: where, what was expected, what was found (never a secret). */
 type Report = (path: Path, expected: string, found: string) => void;
 
+/** The keys of `ha.listen` and of each of `ha.peers` that hold an address. */
+const HEARTBEAT_LINKS = ['m1', 'm2', 'service'] as const;
+
 /** What only the whole can tell: references, sums and combinations. Runs once the structure is right. */
 export function crossCheck(config: Structure, context: z.RefinementCtx): void {
   const report: Report = (path, expected, found) => {
@@ -194,6 +197,15 @@ function checkGroup(config: Structure, report: Report): void {
     for (const link of ['m2', 'service'] as const)
       if ((peer[link] === undefined) !== (ha.listen[link] === undefined))
         report(['ha', 'peers', index], `\`${link}\` on both ends of the link, or on neither`, 'one end only');
+  });
+  const own = new Set(HEARTBEAT_LINKS.map((link) => ha.listen[link]));
+  ha.peers.forEach((peer, index) => {
+    for (const link of HEARTBEAT_LINKS) {
+      const value = peer[link];
+      // The file of another instance, copied: it would beat to itself, and nobody would hear it.
+      if (value !== undefined && own.has(value))
+        report(['ha', 'peers', index, link], 'an address of the other instance, not our own', value);
+    }
   });
   const entries = new Set(config.sip_servers.map((server) => server.entry.address));
   ha.vips.forEach((vip, index) => {

@@ -256,6 +256,11 @@ describe('checkConfig', () => {
       'ha.peers[0]: expected `m2` on both ends of the link, or on neither; found one end only',
     ],
     [
+      'a file copied from another instance, whose peer is this instance itself',
+      (c) => withGroup(c, { listen: { m1: '10.0.0.2:7001' } }),
+      'ha.peers[0].m1: expected an address of the other instance, not our own; found 10.0.0.2:7001',
+    ],
+    [
       'no domain for the Request-URI',
       (c) => ({ ...c, domains: [] }),
       'systems.source: expected `domain` here, or at least one of `domains` at the top; found neither',

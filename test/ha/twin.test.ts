@@ -112,6 +112,17 @@ describe('a message under our own name', () => {
     expect(told(message(101, hearsUs))).toBe('ACTIVE');
   });
 
+  it('whose life a peer knows does not make us skip past it, or the earlier one would become the later', () => {
+    const later = message(200, hearsUs);
+    const { state } = step(config, active(), { type: 'twin', message: later, address: '192.0.2.1' }, 3990);
+    const echo = { ...message(1, { a: { incarnation: 200, seq: 7 } }), from: 'b', state: 'FAULT' as const };
+    const after = step(config, state, { type: 'message', message: echo }, 3995).state;
+    expect(after).toMatchObject({ name: 'ACTIVE', incarnation: 100 });
+    // An earlier life of our own, which nobody lives, is skipped all the same.
+    const own = { ...echo, seq: 8, heard: { a: { incarnation: 150, seq: 7 } } };
+    expect(step(config, active(), { type: 'message', message: own }, 3995).state.incarnation).toBe(151);
+  });
+
   it('that was recorded in an earlier life, and our own, change nothing', () => {
     expect(told(message(99))).toBe('ACTIVE');
     expect(told(message(99, { a: { incarnation: 98, seq: 1 } }))).toBe('ACTIVE');

@@ -86,7 +86,8 @@ function viewOf(turn: Turn, message: GroupMessage, before: PeerView, reachableAg
  */
 function skipUsedIncarnation({ config, state }: Turn, message: GroupMessage): void {
   const known = message.heard[config.id]?.incarnation ?? -1;
-  if (known <= state.incarnation) return;
+  // The life of another instance of our name, which would skip past ours in turn: neither would stay the earlier one.
+  if (known <= state.incarnation || known === state.twin?.incarnation) return;
   state.incarnation = known + 1;
   state.seq = 0;
   state.sent = [];
