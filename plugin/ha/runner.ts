@@ -240,7 +240,8 @@ export class GroupRunner {
     const startedAt = now();
     // Decided before a stall: peers may own the addresses by now.
     if (this.closed || this.isLate(decidedAt)) {
-      if (!this.closed) this.give({ type: 'vip-lost' });
+      const reason = `it came too late to ${operation} the addresses`;
+      if (!this.closed) this.give({ type: 'vip-lost', reason });
       return false;
     }
     if (operation === 'renew' && !this.added) return false;

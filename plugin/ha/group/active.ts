@@ -4,7 +4,7 @@ import { settleHandover, startHandover } from './handover';
 import { mayTakePlanned, plannedAllowedAt } from './switch-limit';
 import type { Turn } from './turn';
 import { twinOwns } from './twin';
-import { endHandover, enter, isMainStalled, peerOf, removeAddresses, send } from './turn';
+import { endHandover, enter, isLive, isMainStalled, peerOf, removeAddresses, send } from './turn';
 
 /** Gives the addresses up for a reason of our own; a peer may take them at once. */
 export function stepDown(turn: Turn, to: 'STANDBY' | 'RECHECK', reason: string): void {
@@ -132,6 +132,8 @@ export function onOperator(
   };
   if (action === 'maintenance-off') {
     state.maintenance = false;
+    // One under way goes on, but not into maintenance.
+    if (state.handover?.then === 'maintenance') state.handover = { ...state.handover, then: 'standby' };
     answer(true, 'takes part again');
     return;
   }
@@ -157,7 +159,8 @@ export function onOperator(
     return;
   }
   const view = to === '' ? undefined : peerOf(state, to);
-  const target = to === '' ? bestTarget(turn)?.id : view?.state === 'STANDBY' ? to : undefined;
+  const named = view?.state === 'STANDBY' && isLive(turn, view) ? to : undefined;
+  const target = to === '' ? bestTarget(turn)?.id : named;
   if (target !== undefined) {
     startHandover(turn, {
       target,

@@ -150,6 +150,33 @@ describe('the group in virtual time', () => {
     }
   });
 
+  it('a hand-over to a standby that is gone is refused at once, and nothing is held back for it', () => {
+    const world = worldOf(3);
+    startAll(world);
+    world.run(4000);
+    const active = owner(world);
+    const gone = world.nodes.find((node) => node !== active)!;
+    world.kill(gone);
+    world.run(world.now + 1500);
+    expect(active.state.peers[gone.id]!.state).toBe('STANDBY');
+    world.give(active, { type: 'operator', request: 77, action: 'handover', to: gone.id });
+    expect(active.state.name).toBe('ACTIVE');
+    expect(world.answers.get(77)).toMatchObject({ done: false });
+  });
+
+  it('maintenance that is ended while its hand-over is under way does not come after it', () => {
+    const world = worldOf(2);
+    startAll(world);
+    world.run(4000);
+    const active = owner(world);
+    world.operate(active, 'maintenance-on');
+    expect(active.state.name).toBe('HANDOVER');
+    world.operate(active, 'maintenance-off');
+    world.run(world.now + 2000);
+    expect(active.state.name).toBe('STANDBY');
+    expect(owner(world)).not.toBe(active);
+  });
+
   it('scenario 5: a terminating active whose target dies after READY is replaced by the third instance', () => {
     const world = worldOf(3);
     startAll(world);
