@@ -2,8 +2,10 @@ import type { AddressInfo, Server, Socket } from 'node:net';
 import { connect, createServer } from 'node:net';
 import { ChangeLog } from '../../plugin/ha/replication/change-log';
 import { Replication } from '../../plugin/ha/replication/replication';
+import { GREETING, NONCE_BYTES } from '../../plugin/ha/replication/session';
 import type { ReplicatedTopic } from '../../plugin/ha/replication/topic';
 import type { GroupSettings } from '../../plugin/ha/settings';
+import { silentLogger } from '../../plugin/telemetry/logger';
 
 const pause = (ms: number): Promise<void> => new Promise((resolve) => setTimeout(resolve, ms));
 
@@ -197,6 +199,29 @@ describe('the replication channel', () => {
     raw.on('error', () => undefined).resume();
     raw.write(Buffer.alloc(500, 'x'));
     await new Promise((resolve) => raw.on('close', resolve));
+  });
+
+  it('reads little from, and says little of, whoever has not shown to know the key', async () => {
+    const port = await freePort();
+    const said: string[] = [];
+    const note = (_fields: object, message?: string): void => void said.push(message ?? '');
+    const log = { ...silentLogger, warn: note, error: note };
+    const source = new Replication(settingsOf('a', port, 'b', relay.port), [here], log);
+    open.push(source);
+    await source.start();
+    const longFrame = Buffer.alloc(4);
+    longFrame.writeUInt32BE(5_000_000);
+    const begun = performance.now();
+    for (let index = 0; index < 5; index++) {
+      const raw = connect(port, '127.0.0.1');
+      raw.on('error', () => undefined).resume();
+      raw.write(Buffer.concat([GREETING, Buffer.alloc(NONCE_BYTES), longFrame]));
+      await new Promise((resolve) => raw.on('close', resolve));
+    }
+    // At once, not when the time for a handshake is over.
+    expect(performance.now() - begun).toBeLessThan(2000);
+    await until(() => source.state.followers === 0, 'all gone');
+    expect(said).toEqual(['somebody who is no standby connected for replication']);
   });
 
   it('follows the new active after a switch, and nobody while it is active itself', async () => {

@@ -11,6 +11,8 @@ export const GREETING = Buffer.from('DSBCREP1', 'latin1');
 const MAC_BYTES = 16;
 /** More than a batch ever needs; a longer frame is a broken or hostile peer. */
 export const MAX_FRAME_BYTES = 8 * 1024 * 1024;
+/** The same of what a follower says: its name and where it was. Read from strangers, too, until their key is known. */
+export const MAX_FOLLOW_BYTES = 4096;
 
 /** Key of one direction of one connection. */
 export function sessionKey(
@@ -50,7 +52,10 @@ export class FrameReader {
   private size = 0;
   private needed = 4;
 
-  constructor(private readonly key: Buffer) {}
+  constructor(
+    private readonly key: Buffer,
+    private readonly maxBytes = MAX_FRAME_BYTES,
+  ) {}
 
   /** @throws Error for a frame that is too long, forged or out of order */
   push(chunk: Buffer): readonly unknown[] {
@@ -60,7 +65,7 @@ export class FrameReader {
     let rest = this.pieces.length === 1 ? chunk : Buffer.concat(this.pieces);
     const values: unknown[] = [];
     for (;;) {
-      this.needed = neededBytes(rest);
+      this.needed = neededBytes(rest, this.maxBytes);
       if (rest.length < this.needed) break;
       values.push(this.read(rest.subarray(0, this.needed)));
       rest = rest.subarray(this.needed);
@@ -79,9 +84,9 @@ export class FrameReader {
 }
 
 /** The bytes of the frame at the front; 4 while its length has not come. */
-function neededBytes(bytes: Buffer): number {
+function neededBytes(bytes: Buffer, maxBytes: number): number {
   if (bytes.length < 4) return 4;
   const length = bytes.readUInt32BE(0);
-  if (length > MAX_FRAME_BYTES) throw new Error(`a frame of ${length} bytes is too long`);
+  if (length > maxBytes) throw new Error(`a frame of ${length} bytes is too long`);
   return 4 + length + MAC_BYTES;
 }

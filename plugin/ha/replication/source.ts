@@ -4,7 +4,8 @@ import { createServer } from 'node:net';
 import type { Logger } from '../../telemetry/logger';
 import type { Endpoint } from '../heartbeat/sockets';
 import { ChangeLog } from './change-log';
-import { FrameReader, FrameWriter, GREETING, NONCE_BYTES, sessionKey } from './session';
+import { RepeatedFailures } from '../repeated-failures';
+import { FrameReader, FrameWriter, GREETING, MAX_FOLLOW_BYTES, NONCE_BYTES, sessionKey } from './session';
 import type { Follow, ReplicatedTopic, SourceFrame } from './topic';
 
 /** Records in one frame: small enough that making one does not hold up calls. */
@@ -14,6 +15,8 @@ const LOG_LIMIT = 50_000;
 const IDLE_MS = 5_000;
 const HANDSHAKE_LIMIT_MS = 3_000;
 const BIND_RETRY_MS = 1_000;
+/** Connections at one address: standbys have one each, the rest is for strangers, who are gone after the handshake's time. */
+const MAX_CONNECTIONS = 64;
 
 /**
  * The side that has the data. It never waits for a follower and never queues for one: a follower that is slow gets the
@@ -25,6 +28,7 @@ export class ReplicationSource {
   private readonly servers: Server[] = [];
   private readonly followers = new Set<FollowerConnection>();
   private readonly timers = new Set<NodeJS.Timeout>();
+  private readonly failures: RepeatedFailures;
   private closed = false;
 
   constructor(
@@ -35,7 +39,9 @@ export class ReplicationSource {
       readonly topics: ReadonlyMap<string, ReplicatedTopic>;
       readonly log: Logger;
     },
-  ) {}
+  ) {
+    this.failures = new RepeatedFailures(options.log, () => performance.now());
+  }
 
   /** Resolves when each address is listened on or has failed once; those that failed are tried again. */
   async open(): Promise<void> {
@@ -63,6 +69,7 @@ export class ReplicationSource {
     const { log } = this.options;
     return new Promise((resolve) => {
       const server = createServer((socket) => this.accept(socket));
+      server.maxConnections = MAX_CONNECTIONS;
       server.on('error', (error) => {
         log.warn({ err: error, ...endpoint }, 'replication cannot listen, tried again');
         const timer = setTimeout(() => {
@@ -81,12 +88,17 @@ export class ReplicationSource {
 
   private accept(socket: Socket): void {
     const { group, key, topics, log } = this.options;
+    const from = socket.remoteAddress;
     const follower = new FollowerConnection(socket, { group, key }, this.stream, this.log, topics, {
       onReady: (instance) => log.info({ instance }, 'a standby follows'),
-      onEnd: (why) => {
+      onEnd: (why, wasReady) => {
         this.followers.delete(follower);
-        if (why !== undefined)
-          log.warn({ err: why, from: socket.remoteAddress }, 'replication to a standby ended');
+        if (why === undefined) return;
+        const fields = { err: why, from };
+        if (wasReady) log.warn(fields, 'replication to a standby ended');
+        // Strangers may come as often as they like.
+        else
+          this.failures.failed('handshake', fields, 'somebody who is no standby connected for replication');
       },
     });
     this.followers.add(follower);
@@ -115,7 +127,7 @@ class FollowerConnection {
     private readonly topics: ReadonlyMap<string, ReplicatedTopic>,
     private readonly told: {
       readonly onReady: (instance: string) => void;
-      readonly onEnd: (why: Error | undefined) => void;
+      readonly onEnd: (why: Error | undefined, wasReady: boolean) => void;
     },
   ) {
     socket.setNoDelay(true);
@@ -131,7 +143,7 @@ class FollowerConnection {
     socket.on('close', () => {
       clearInterval(this.idle);
       clearTimeout(this.handshake);
-      told.onEnd(why);
+      told.onEnd(why, this.ready);
     });
   }
 
@@ -166,7 +178,7 @@ class FollowerConnection {
       throw new Error('not a follower of this version');
     const theirs = this.greeting.subarray(GREETING.length, length);
     const { key, group } = this.secret;
-    this.reader = new FrameReader(sessionKey(key, group, 'follower', [theirs, this.nonce]));
+    this.reader = new FrameReader(sessionKey(key, group, 'follower', [theirs, this.nonce]), MAX_FOLLOW_BYTES);
     this.writer = new FrameWriter(sessionKey(key, group, 'source', [theirs, this.nonce]));
     if (this.greeting.length > length) this.onFrames(this.reader.push(this.greeting.subarray(length)));
   }
