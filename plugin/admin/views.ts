@@ -169,6 +169,7 @@ export const groupView = z.object({
     .nullable()
     .describe('Instance that holds the witness row; null without a witness.'),
   alarms: z.array(z.object({ name: z.string(), about: z.string() })),
+  heartbeats_refused: counts.describe('Heartbeats that were not taken since start, by reason.'),
   peers: z.array(peerView),
 });
 

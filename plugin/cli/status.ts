@@ -167,5 +167,10 @@ function groupText(group: GroupView): string {
     group.reason === ''
       ? []
       : [`${group.state} since ${Math.round(group.state_for_ms / 1000)} s: ${group.reason}`];
-  return [`group ${group.group}`, columns([own, ...peers]), ...why, ...alarms].join('\n');
+  const refused = Object.entries(group.heartbeats_refused).filter(([, total]) => total > 0);
+  const counted =
+    refused.length === 0
+      ? []
+      : [`Heartbeats refused: ${refused.map(([reason, total]) => `${total} ${reason}`).join(', ')}`];
+  return [`group ${group.group}`, columns([own, ...peers]), ...why, ...alarms, ...counted].join('\n');
 }

@@ -197,6 +197,9 @@ export class Service {
     });
     this.#membership = membership;
     membership.group.on('state', ({ to }) => metrics.add('dsbc_group_transitions_total', { to }));
+    membership.group.on('alarm', ({ name, on }) => {
+      if (on) metrics.add('dsbc_group_alarms_total', { alarm: name });
+    });
     admission.setMode('standby');
     await membership.start();
     this.#links.tellGroup();

@@ -65,7 +65,7 @@ export function keepGauges(dsbc: Dsbc, sites: SitesDesk, { events, group }: Gaug
     for (const [outcome, total] of Object.entries(events()?.statistics() ?? {}))
       metrics.add('dsbc_events_total', { outcome }, totals.growth(`event ${outcome}`, total));
     const joined = group();
-    if (joined !== undefined) groupGauges(dsbc, await joined.group());
+    if (joined !== undefined) groupGauges(dsbc, await joined.group(), totals);
   });
 }
 
@@ -98,10 +98,16 @@ function siteGauges({ metrics, health }: Dsbc, sites: SitesDesk): void {
   }
 }
 
-function groupGauges({ metrics }: Dsbc, group: GroupView): void {
+function groupGauges({ metrics }: Dsbc, group: GroupView, totals: Totals): void {
   for (const name of ['dsbc_group_state', 'dsbc_group_peer_up'] as const) metrics.clear(name);
   metrics.set('dsbc_group_state', { state: group.state }, 1);
   metrics.set('dsbc_group_conflict', {}, group.alarms.some(({ name }) => name === 'split_brain') ? 1 : 0);
   for (const { instance, state } of group.peers)
     metrics.set('dsbc_group_peer_up', { peer: instance }, state === 'unheard' ? 0 : 1);
+  for (const [reason, total] of Object.entries(group.heartbeats_refused))
+    metrics.add(
+      'dsbc_group_heartbeats_refused_total',
+      { reason },
+      totals.growth(`heartbeat ${reason}`, total),
+    );
 }

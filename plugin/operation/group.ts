@@ -41,6 +41,7 @@ function viewOf({ ha, instance }: Config, status: GroupStatus): GroupView {
     vips: ha?.vips.map((vip) => vip.address) ?? [],
     witness_owner: status.witness?.owner ?? null,
     alarms: [...status.alarms],
+    heartbeats_refused: { ...status.rejected },
     peers: status.peers.map((peer) => {
       const site = ha?.peers.find((each) => each.instance === peer.instance)?.site;
       return {

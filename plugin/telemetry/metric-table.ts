@@ -165,6 +165,16 @@ export const METRICS = {
     help: '1 while another instance claims to be active too (split brain).',
     labels: [],
   },
+  dsbc_group_alarms_total: {
+    type: 'counter',
+    help: 'Alarms of the group that began, by name (ha.md).',
+    labels: ['alarm'],
+  },
+  dsbc_group_heartbeats_refused_total: {
+    type: 'counter',
+    help: 'Heartbeats that were not taken, by reason: malformed, forged, foreign, version.',
+    labels: ['reason'],
+  },
   dsbc_config_reloads_total: { type: 'counter', help: 'Reloads: applied or rejected.', labels: ['outcome'] },
   dsbc_log_lines_dropped_total: {
     type: 'counter',

@@ -85,9 +85,11 @@ ${more}`,
     }
   });
 
-  it('status shows the group and its alarms', async () => {
+  it('status shows the group, its alarms, and heartbeats that were not taken', async () => {
+    const heartbeats_refused = { ...groupView.heartbeats_refused, forged: 3 };
+    const alarms = [{ name: 'conflict', about: 'dsbc-2' }];
     operation.group = {
-      group: () => Promise.resolve({ ...groupView, alarms: [{ name: 'conflict', about: 'dsbc-2' }] }),
+      group: () => Promise.resolve({ ...groupView, alarms, heartbeats_refused }),
       handOver: () => Promise.resolve(),
       maintain: () => Promise.resolve(),
     };
@@ -95,6 +97,7 @@ ${more}`,
     expect(out).toMatch(/dsbc-1 +ACTIVE +1 service links +holds 198\.51\.100\.10/);
     expect(out).toMatch(/dsbc-2 +STANDBY +1 service links +heard 120 ms ago/);
     expect(out).toContain('Alarm: conflict dsbc-2');
+    expect(out).toContain('\nHeartbeats refused: 3 forged\n');
     expect(JSON.parse((await dsbc('status', '--json')).out)).toMatchObject({
       status: { ready: true },
       group: { group: 'g' },

@@ -1,6 +1,7 @@
 import { METRICS, metricsReference } from '../../plugin/telemetry/metric-table';
 import { REFUSALS } from '../../plugin/admission/admission';
 import { ATTEMPT_OUTCOMES } from '../../plugin/dispatch/count';
+import { REJECTIONS } from '../../plugin/ha/heartbeat/wire';
 import { CACHE_EVENTS } from '../../plugin/registry/cache-statistics';
 import { EVENT_OUTCOMES } from '../../plugin/registry/provisioning/handler';
 import { NODE_STATES } from '../../plugin/routing/states';
@@ -25,6 +26,7 @@ describe('the documented metrics', () => {
     ['dsbc_requests_refused_total', REFUSALS],
     ['dsbc_events_total', EVENT_OUTCOMES],
     ['dsbc_site_state', NODE_STATES],
+    ['dsbc_group_heartbeats_refused_total', REJECTIONS],
     // Invalidations have a metric of their own.
     ['dsbc_registry_lookups_total', CACHE_EVENTS.filter((event) => event !== 'invalidated')],
     ['dsbc_attempts_total', ATTEMPT_OUTCOMES],
