@@ -39,6 +39,8 @@ describe('dsbc.service', () => {
     expect(dsbc('Service', 'Type')).toEqual(['notify']);
     expect(dsbc('Service', 'WatchdogSec')).toHaveLength(1);
     expect(dsbc('Service', 'Restart')).toEqual(['always']);
+    // systemd's own limit would end that after five starts in ten seconds.
+    expect(dsbc('Unit', 'StartLimitIntervalSec')).toEqual(['0']);
   });
 
   it('starts the file that every README puts in place, with the environment file of the examples', () => {
@@ -64,6 +66,7 @@ describe('drachtio@.service', () => {
       '/usr/local/bin/drachtio -f /etc/drachtio/%i.conf.xml $DRACHTIO_OPTIONS',
     ]);
     expect(drachtio('Service', 'Restart')).toEqual(['always']);
+    expect(drachtio('Unit', 'StartLimitIntervalSec')).toEqual(['0']);
     expect(drachtio('Service', 'EnvironmentFile')).toEqual(['/etc/dsbc/dsbc.env', '-/etc/drachtio/%i.env']);
   });
 
