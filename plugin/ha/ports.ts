@@ -68,10 +68,13 @@ export interface LinkState {
 
 export type NetworkEvent =
   | { readonly type: 'link'; readonly link: LinkState }
-  /** Somebody (perhaps the kernel, at the end of a lease) added or removed an address. */
+  /**
+   * Somebody (perhaps the kernel, at the end of a lease) added or removed an address. `shadowed`: the same one with another prefix
+   * than ours came or went.
+   */
   | {
       readonly type: 'address';
-      readonly action: 'added' | 'removed';
+      readonly action: 'added' | 'removed' | 'shadowed';
       readonly address: string;
       readonly interface: string;
     }

@@ -263,7 +263,7 @@ class Iproute2Network implements Network {
     const watched = shown.filter((link) => interfaces.includes(link.ifname));
     return {
       links: statesOf(shown, interfaces),
-      addresses: watched.flatMap((link) => heldOn(link).filter(isHost)),
+      addresses: watched.flatMap((link) => heldOn(link).map((held) => ({ ...held, isHost: isHost(held) }))),
     };
   }
 

@@ -181,8 +181,8 @@ class NativeNetwork implements Network {
       const name = this.#links.get(event.index)?.name;
       if (name === undefined) return;
       if (event.type === 'address') {
-        if (event.prefix === hostPrefix(event.address))
-          state.address(event.gone ? 'removed' : 'added', name, event.address);
+        if (isHost(event)) state.address(event.gone ? 'removed' : 'added', name, event.address);
+        else state.shadow(!event.gone, name, event.address);
       } else if (![...this.#links.values()].some((own) => own.hardware === event.hardware)) {
         state.foreignClaim(name, event.address, event.hardware);
       }
@@ -195,9 +195,11 @@ class NativeNetwork implements Network {
     const addresses = state.interfaces
       .filter((name) => present.has(name))
       .flatMap((name) =>
-        this.#rawAddresses(name)
-          .filter(isHost)
-          .map(({ address }) => ({ interface: name, address })),
+        this.#rawAddresses(name).map((held) => ({
+          interface: name,
+          address: held.address,
+          isHost: isHost(held),
+        })),
       );
     return { links, addresses };
   }

@@ -8,8 +8,12 @@ export const canonical = (address: string): string =>
 /** What is known of the watched interfaces and addresses at one moment. */
 export interface Snapshot {
   readonly links: readonly LinkState[];
-  /** What is on the watched interfaces. */
-  readonly addresses: readonly { readonly interface: string; readonly address: string }[];
+  /** What is on the watched interfaces. `isHost`: as /32 or /128, which is how the group adds its own. */
+  readonly addresses: readonly {
+    readonly interface: string;
+    readonly address: string;
+    readonly isHost: boolean;
+  }[];
 }
 
 /**
@@ -22,6 +26,8 @@ export class NetworkState {
   readonly #watched = new Map<string, VipAddress>();
   readonly #links = new Map<string, LinkState>();
   readonly #held = new Set<string>();
+  /** Watched addresses that are there with another prefix. */
+  readonly #shadowed = new Set<string>();
 
   constructor(
     interfaces: readonly string[],
@@ -39,7 +45,8 @@ export class NetworkState {
   /** How things are at the start: no events. */
   seed({ links, addresses }: Snapshot): void {
     for (const link of links) this.#links.set(link.interface, link);
-    for (const held of addresses) this.#held.add(`${held.interface} ${held.address}`);
+    for (const held of addresses)
+      (held.isHost ? this.#held : this.#shadowed).add(`${held.interface} ${held.address}`);
   }
 
   link(link: LinkState): void {
@@ -58,6 +65,16 @@ export class NetworkState {
     this.listener({ type: 'address', action, address: vip.address, interface: interfaceName });
   }
 
+  /** The same address with another prefix: nobody adds it so but by hand. */
+  shadow(isThere: boolean, interfaceName: string, address: string): void {
+    const key = `${interfaceName} ${address}`;
+    const vip = this.#watched.get(key);
+    if (vip === undefined || this.#shadowed.has(key) === isThere) return;
+    if (isThere) this.#shadowed.add(key);
+    else this.#shadowed.delete(key);
+    this.listener({ type: 'address', action: 'shadowed', address: vip.address, interface: interfaceName });
+  }
+
   foreignClaim(interfaceName: string, address: string, hardware: string): void {
     const vip = this.#watched.get(`${interfaceName} ${address}`);
     if (vip === undefined) return;
@@ -67,11 +84,20 @@ export class NetworkState {
   /** Everything anew, after events were lost or when a driver only hears that something changed. */
   sync({ links, addresses }: Snapshot): void {
     for (const link of links) this.link(link);
-    const now = new Set(addresses.map((held) => `${held.interface} ${held.address}`));
-    for (const key of [...this.#held]) {
-      const space = key.indexOf(' ');
-      if (!now.has(key)) this.address('removed', key.slice(0, space), key.slice(space + 1));
-    }
-    for (const held of addresses) this.address('added', held.interface, held.address);
+    const keys = (isHost: boolean): ReadonlySet<string> =>
+      new Set(
+        addresses.filter((held) => held.isHost === isHost).map((held) => `${held.interface} ${held.address}`),
+      );
+    const [held, shadowed] = [keys(true), keys(false)];
+    for (const key of [...this.#held]) if (!held.has(key)) this.address('removed', ...partsOf(key));
+    for (const key of held) this.address('added', ...partsOf(key));
+    for (const key of [...this.#shadowed]) if (!shadowed.has(key)) this.shadow(false, ...partsOf(key));
+    for (const key of shadowed) this.shadow(true, ...partsOf(key));
   }
+}
+
+/** Interface and address of a key. */
+function partsOf(key: string): [interfaceName: string, address: string] {
+  const space = key.indexOf(' ');
+  return [key.slice(0, space), key.slice(space + 1)];
 }

@@ -175,6 +175,30 @@ export function networkContract({ module, name, hearsForeignArp }: NetworkCase):
       );
     });
 
+    it('reports a watched address that somebody adds with another prefix, and does not take it for ours', async () => {
+      const shadowed = (address: string): number =>
+        agent.events.filter(
+          (event) => event.type === 'address' && event.action === 'shadowed' && event.address === address,
+        ).length;
+      await agent.call('watch', ['wire0'], [V4, V6]);
+      await pause(300);
+      // Ours is there as well; of IPv6 an interface has one address once only.
+      await agent.call('add', [V4], 60);
+      for (const [{ address }, prefix] of [
+        [V4, 24],
+        [V6, 64],
+      ] as const) {
+        for (const [index, action] of ['add', 'del'].entries()) {
+          cable.run(cable.near, 'ip', 'address', action, `${address}/${prefix}`, 'dev', 'wire0');
+          await agent.event(() => shadowed(address) === index + 1);
+        }
+      }
+      expect(await held()).toContain(`${V4.address}/32`);
+      expect(agent.events.filter((event) => event.type === 'address' && event.action === 'removed')).toEqual(
+        [],
+      );
+    });
+
     it('reports an address that the kernel removed at the end of its lease', async () => {
       await agent.call('watch', ['wire0'], [V4]);
       await agent.call('add', [V4], 1);

@@ -25,13 +25,21 @@ async function bench(ours = false) {
   );
   await monitor.start();
   given.length = 0;
-  const change = async (action: 'added' | 'removed', validS = Infinity): Promise<void> => {
-    held.length = 0;
-    if (action === 'added') held.push({ ...VIP, prefix: 32, validS });
+  const say = async (action: 'added' | 'removed' | 'shadowed'): Promise<void> => {
     tell({ type: 'address', action, address: VIP.address, interface: VIP.interface });
     await new Promise((resolve) => setImmediate(resolve));
   };
-  return { given, change };
+  const change = async (action: 'added' | 'removed', validS = Infinity): Promise<void> => {
+    held.length = 0;
+    if (action === 'added') held.push({ ...VIP, prefix: 32, validS });
+    await say(action);
+  };
+  const shadow = async (isThere: boolean): Promise<void> => {
+    held.length = 0;
+    if (isThere) held.push({ ...VIP, prefix: 24, validS: Infinity });
+    await say('shadowed');
+  };
+  return { given, change, shadow };
 }
 
 describe('an address of the group that somebody else adds', () => {
@@ -47,6 +55,16 @@ describe('an address of the group that somebody else adds', () => {
     given.length = 0;
     await change('removed');
     expect(given).toEqual([{ type: 'vip-lost' }, { type: 'obstacle', obstacle, on: false }]);
+  });
+
+  it('is one with any other prefix, too, which does not mean that ours is lost', async () => {
+    const { given, shadow } = await bench();
+    await shadow(true);
+    await shadow(false);
+    expect(given).toMatchObject([
+      { type: 'obstacle', on: true },
+      { type: 'obstacle', on: false },
+    ]);
   });
 
   it('is not seen in our own, held or just let go', async () => {
