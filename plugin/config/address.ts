@@ -1,4 +1,4 @@
-import { isIP, isIPv4, isIPv6 } from 'node:net';
+import { BlockList, isIP, isIPv4, isIPv6, SocketAddress } from 'node:net';
 
 /** A network in CIDR notation, or one address. */
 export interface Net {
@@ -60,7 +60,7 @@ export function parseNodeUri(text: string): NodeUri | undefined {
   const match = /^sip:([^;?@]+)((?:;[^;?@]+)*)$/i.exec(text);
   if (match === null) return undefined;
   const where = parseHostPort(match[1] ?? '');
-  if (where === undefined) return undefined;
+  if (where === undefined || (isIP(where.host) !== 0 && !isOneHost(where.host))) return undefined;
   const parameters = (match[2] ?? '').toLowerCase();
   const transport = /^;transport=(udp|tcp|tls)$/.exec(parameters)?.[1];
   if (parameters !== '' && transport === undefined) return undefined;
@@ -91,4 +91,51 @@ export function isPrivate(address: string): boolean {
     );
   }
   return isIPv6(address) && /^(f[cd]|fe[89ab])/i.test(address);
+}
+
+/** Addresses that no one machine has: unspecified, multicast, reserved, broadcast. IPv4 within IPv6 counts as IPv4. */
+const NOT_ONE_HOST = new BlockList();
+NOT_ONE_HOST.addSubnet('0.0.0.0', 8, 'ipv4');
+NOT_ONE_HOST.addSubnet('224.0.0.0', 3, 'ipv4');
+NOT_ONE_HOST.addAddress('::', 'ipv6');
+NOT_ONE_HOST.addSubnet('ff00::', 8, 'ipv6');
+
+/** True for an address that one machine can have; false for 0.0.0.0, ::, multicast and broadcast, and what is none. */
+export function isOneHost(address: string): boolean {
+  const [plain = ''] = address.split('%');
+  const family = isIP(plain);
+  return family !== 0 && !NOT_ONE_HOST.check(plain, family === 4 ? 'ipv4' : 'ipv6');
+}
+
+/** One spelling for each address or name, so that they can be compared. IPv6 without brackets. */
+export function sameSpelling(host: string): string {
+  if (!isIPv6(host) || host.includes('%')) return host.toLowerCase();
+  return new SocketAddress({ address: host, family: 'ipv6' }).address;
+}
+
+/** One spelling for each network: 192.0.2.7/24 is 192.0.2.0/24. */
+export function canonicalNet(text: string): string {
+  const parsed = parseNet(text);
+  if (parsed === undefined) return text;
+  const { address, prefix, family } = parsed;
+  const bytes = family === 4 ? address.split('.').map(Number) : ipv6Bytes(address);
+  const kept = bytes.map((byte, at) => {
+    const bits = Math.min(8, Math.max(0, prefix - at * 8));
+    return byte & (0xff00 >> bits) & 0xff;
+  });
+  return `${kept.join('.')}/${prefix}`;
+}
+
+function ipv6Bytes(address: string): number[] {
+  // The URL parser writes dotted ends as two groups.
+  const text = new URL(`http://[${address.split('%')[0] ?? ''}]`).hostname.slice(1, -1);
+  const [left = '', right] = text.split('::');
+  const groups = (part: string): string[] => (part === '' ? [] : part.split(':'));
+  const head = groups(left);
+  const tail = right === undefined ? [] : groups(right);
+  const zeros = Array<string>(8 - head.length - tail.length).fill('0');
+  return [...head, ...zeros, ...tail].flatMap((group) => {
+    const value = Number.parseInt(group, 16);
+    return [value >> 8, value & 0xff];
+  });
 }

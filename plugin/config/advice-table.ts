@@ -52,7 +52,7 @@ export const ADVICE = {
     level: 'warning',
     reason:
       'There is one heartbeat link: one cable or switch can make both instances believe that they are alone.',
-    fix: 'Add `m2` to `ha.listen` and to every peer, on a network that shares no switch with `m1`.',
+    fix: 'Add `m2`, at an address of its own, to `ha.listen` and to every peer, on a network that shares no switch with `m1`.',
   },
   no_witness: {
     level: 'note',
@@ -113,6 +113,23 @@ export const ADVICE = {
     level: 'note',
     reason: 'The system has one site: nothing can take its calls while it is down or updated.',
     fix: 'Add a site, with a share of 0 if it is to be a backup only.',
+  },
+  site_unreachable: {
+    level: 'warning',
+    reason:
+      'This SIP server can send to no node of the site: its entry is of another address family (IPv4, IPv6) or lacks the transport. What comes in there never gets to this site.',
+    fix: 'Give the site a node that this entry reaches, or the entry the transport (`transports`, `tls_port`).',
+  },
+  net_of_two_sites: {
+    level: 'warning',
+    reason: 'Two sites trust the same network: all that comes from it counts as of the first.',
+    fix: 'Name the narrower networks of each site.',
+  },
+  net_wide: {
+    level: 'warning',
+    reason:
+      'So wide a network takes phones of strangers for a site or peer: what they say of who they are may be believed, and no limit holds for them.',
+    fix: "Name the addresses that are really the site's or the peer's.",
   },
   no_default_system: {
     level: 'note',

@@ -1,6 +1,15 @@
 import { isIP } from 'node:net';
-import { isLoopback, isPrivate, parseHostPort, parseNodeUri } from './address';
+import {
+  canonicalNet,
+  isLoopback,
+  isPrivate,
+  parseHostPort,
+  parseNet,
+  parseNodeUri,
+  sameSpelling,
+} from './address';
 import { ADVICE, type AdviceCode, type AdviceLevel } from './advice-table';
+import { canReach } from './reach';
 import type { Config, HaConfig } from './types';
 
 /** One piece of advice about a topology. */
@@ -29,6 +38,8 @@ export function topologyAdvice(config: Config): readonly Advice[] {
   registry(config, give);
   operation(config, give);
   sites(config, give);
+  reach(config, give);
+  sources(config, give);
   const addresses = publicAddresses(config);
   if (addresses.length > 0) give('public_addresses', '', `${addresses.length}: ${addresses.join(', ')}`);
   return found.sort((a, b) => Number(a.level === 'note') - Number(b.level === 'note'));
@@ -53,7 +64,9 @@ function instances(config: Config, give: Give): void {
     if (config.nat.keys.length === 0 && !isTest) give('nat_key_random', 'nat.keys', 'none');
     return;
   }
-  if (ha.listen.m2 === undefined) give('one_heartbeat_link', 'ha.listen.m2', ha.listen.m1);
+  const { m1, m2 } = ha.listen;
+  if (m2 === undefined || sameSpelling(hostOf(m1)) === sameSpelling(hostOf(m2)))
+    give('one_heartbeat_link', 'ha.listen.m2', ha.listen.m1);
   const perSite = instancesPerSite(ha);
   if (perSite === undefined) {
     give('instance_sites_unknown', 'ha.site', ha.group);
@@ -124,6 +137,42 @@ function sites(config: Config, give: Give): void {
     for (const [site, { nodes }] of all)
       if (!nodes.some((node) => node.tcp)) give('mtu_no_tcp', `systems.${name}.sites.${site}.nodes`, site);
   }
+}
+
+/** Each SIP server uses the nodes that it reaches: a site needs one for each. */
+function reach(config: Config, give: Give): void {
+  for (const [system, { sites: all }] of Object.entries(config.systems))
+    for (const [site, { nodes }] of Object.entries(all))
+      for (const server of config.sip_servers)
+        if (!nodes.some(({ uri }) => canReach(server, uri)))
+          give('site_unreachable', `systems.${system}.sites.${site}.nodes`, `from SIP server ${server.name}`);
+}
+
+/** Fewer bits of network than a provider is given. */
+const WIDE = { 4: 8, 6: 16 } as const;
+
+/** Who is trusted by the address alone. */
+function sources(config: Config, give: Give): void {
+  const isWide = (net: string): boolean => {
+    const { prefix, family } = parseNet(net) ?? { prefix: 32, family: 4 };
+    return prefix < WIDE[family];
+  };
+  const owners = new Map<string, string>();
+  for (const [system, { sites: all }] of Object.entries(config.systems))
+    for (const [site, { trusted_nets: nets }] of Object.entries(all))
+      nets.forEach((net, index) => {
+        const path = `systems.${system}.sites.${site}.trusted_nets[${index}]`;
+        const here = `${system}/${site}`;
+        const owner = owners.get(canonicalNet(net)) ?? here;
+        if (owner !== here) give('net_of_two_sites', path, `${net}, also of ${owner}`);
+        else owners.set(canonicalNet(net), here);
+        if (isWide(net)) give('net_wide', path, net);
+      });
+  config.peers.forEach(({ nets }, peer) =>
+    nets.forEach((net, index) => {
+      if (isWide(net)) give('net_wide', `peers[${peer}].nets[${index}]`, net);
+    }),
+  );
 }
 
 /** Virtual IPs and aliases, DSBC servers (their service addresses), and site nodes, as far as they are public. */

@@ -1,12 +1,14 @@
 import type { z } from 'zod';
 import { isLoopback, parseNodeUri } from './address';
+import { checkCollisions } from './collisions';
+import { canReach } from './reach';
 import type { configStructure } from './schema';
 
-type Structure = z.output<typeof configStructure>;
+export type Structure = z.output<typeof configStructure>;
 type Path = (string | number)[];
 
 /** Adds one problem: where, what was expected, what was found (never a secret). */
-type Report = (path: Path, expected: string, found: string) => void;
+export type Report = (path: Path, expected: string, found: string) => void;
 
 /** The keys of `ha.listen` and of each of `ha.peers` that hold an address. */
 const HEARTBEAT_LINKS = ['m1', 'm2', 'service'] as const;
@@ -24,11 +26,16 @@ export function crossCheck(config: Structure, context: z.RefinementCtx): void {
   checkNat(config, report);
   checkAdmin(config, report);
   checkGroup(config, report);
+  checkCollisions(config, report);
 }
 
 function checkSystems(config: Structure, report: Report): void {
   const names = Object.keys(config.systems);
-  if (config.default_system !== undefined && config.systems[config.default_system] === undefined)
+  if (
+    config.default_system !== undefined &&
+    names.length > 0 &&
+    config.systems[config.default_system] === undefined
+  )
     report(['default_system'], `one of the systems: ${names.join(', ')}`, config.default_system);
   const owners = new Map<string, string>();
   for (const [systemName, system] of Object.entries(config.systems)) {
@@ -73,6 +80,12 @@ function checkNodes(config: Structure, report: Report): void {
           report(
             ['systems', system, 'sites', site, 'nodes', index, 'uri'],
             'the address of the site, not an entry address of ours, which would send its requests back to us',
+            uri,
+          );
+        else if (!config.sip_servers.some((server) => canReach(server, uri)))
+          report(
+            ['systems', system, 'sites', site, 'nodes', index, 'uri'],
+            'a node that a SIP server can send to, from an entry of its address family (IPv4, IPv6) and transport (TLS: drachtio with `tls_port`)',
             uri,
           );
       });

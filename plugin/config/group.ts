@@ -1,5 +1,5 @@
 import { z } from 'zod';
-import { count, hostPort, ipAddress, milliseconds, name, seconds, secret } from './values';
+import { count, hostPort, milliseconds, name, ownAddress, seconds, secret } from './values';
 
 /** Who tells the network that an address has moved. */
 export const ANNOUNCERS = ['arp', 'command'] as const;
@@ -8,7 +8,7 @@ export const VIP_DRIVERS = ['auto', 'native', 'iproute2'] as const;
 export const WITNESS_ON_LOSS = ['strict', 'failsafe'] as const;
 
 const vip = z.strictObject({
-  address: ipAddress.describe('The VIP, or an alias of it.'),
+  address: ownAddress.describe('The VIP, or an alias of it.'),
   interface: z
     .string()
     .regex(/^[^\s/]{1,15}$/, 'an interface name')

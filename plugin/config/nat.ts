@@ -1,8 +1,16 @@
 import { z } from 'zod';
+import { headerKey } from '../message/header-name';
+import { STANDARD_HEADERS } from '../message/standard-headers';
 import { count, seconds, secret } from './values';
 
 /** When a REGISTER gets our Path. */
 export const PATH_MODES = ['always', 'when_supported'] as const;
+
+/** A header of our own: one that SIP knows would be stripped from every request, one that orders the embedded server sent to it. */
+const isFree = (header: string): boolean => {
+  const name = headerKey(header);
+  return !STANDARD_HEADERS.has(name) && (!name.startsWith('x-dsbc-') || name === 'x-dsbc-flow');
+};
 
 const key = z.strictObject({
   id: count(0, 255).describe('Number that tokens carry to name this key.'),
@@ -25,6 +33,7 @@ export const nat = z
     header: z
       .string()
       .regex(/^[A-Za-z0-9!%*_+`'~.-]{1,64}$/, 'a header name')
+      .refine(isFree, 'a header name that nothing else uses, such as X-DSBC-Flow: no standard SIP header')
       .default('X-DSBC-Flow')
       .describe('Tells a site with `nat_dialogs: bypass` the flow; stripped from whatever endpoints send.'),
     max_bindings: count(1, 10_000_000).default(500_000).describe('Registrations kept for keepalive.'),

@@ -167,17 +167,41 @@ function foundAt(issue: Issue, input: unknown, origin: Origin): string {
   }
   if (value === undefined || value === null) return 'nothing';
   if (isSecret(issue.path)) return describeSecret(value);
-  return origin.written?.(issue.path) ?? show(value);
+  return show(value, issue.path, origin);
 }
 
 /** Says what kind of thing a secret is, so that the mistake can be found, and nothing else. */
 function describeSecret(value: unknown): string {
-  return typeof value === 'string' ? `${value.length} characters (not shown)` : `${typeof value} (not shown)`;
+  return typeof value === 'string'
+    ? `${value.length} characters (not shown)`
+    : `${kindOf(value)} (not shown)`;
 }
 
-function show(value: unknown): string {
-  if (Array.isArray(value)) return value.length === 0 ? 'an empty list' : `a list of ${value.length}`;
+function kindOf(value: unknown): string {
+  if (Array.isArray(value)) return 'a list';
   if (typeof value === 'object') return 'a map';
+  return typeof value === 'boolean' ? 'true or false' : 'a number';
+}
+
+/** Of lists and maps so many items or keys are shown. */
+const FEW = 6;
+
+/** What stands there; what came from the environment as it was written. */
+function show(value: unknown, path: Path, origin: Origin): string {
+  const written = origin.written?.(path);
+  if (written !== undefined) return written;
+  if (Array.isArray(value)) {
+    if (value.length === 0) return 'an empty list';
+    const items: readonly unknown[] = value;
+    if (items.length > FEW || items.some((item) => typeof item === 'object' && item !== null))
+      return `a list of ${items.length}`;
+    return `the list [${items.map((item, at) => show(item, [...path, at], origin)).join(', ')}]`;
+  }
+  if (typeof value === 'object' && value !== null) {
+    const keys = Object.keys(value);
+    if (keys.length === 0) return 'a map without keys';
+    return `a map of ${keys.slice(0, FEW).join(', ')}${keys.length > FEW ? ', …' : ''}`;
+  }
   const text = JSON.stringify(value);
   return text.length > 80 ? `${text.slice(0, 77)}…` : text;
 }

@@ -23,7 +23,12 @@ export const NATIVE_MODES = ['auto', 'require', 'off'] as const;
 /** Everything that can be configured. What each room may take apart is typed in types.ts. */
 export const configStructure = z.strictObject({
   instance: name.default('dsbc').describe('Name of this instance; must differ within a group.'),
-  domains: z.array(domain).default([]).describe('Domains served by us. Our entry addresses always count.'),
+  domains: z
+    .array(domain)
+    .default([])
+    .describe(
+      'Domains served by us. Our entry addresses always count. Without one each system needs its `domain`.',
+    ),
   sip_servers: sipServers,
   default_system: name.optional().describe('For keys the registry does not know. Absent: 404.'),
   systems,

@@ -1,5 +1,5 @@
 import { z } from 'zod';
-import { count, failureStatus, milliseconds, net, seconds } from './values';
+import { count, failoverStatus, failureStatus, milliseconds, net, seconds } from './values';
 
 const ejection = z
   .strictObject({
@@ -60,9 +60,11 @@ export const failover = z
       .default(false)
       .describe('Also for MESSAGE and REFER: the first site may do it late, so that it is done twice.'),
     codes: z
-      .array(failureStatus)
+      .array(failoverStatus)
       .default([408, 503])
-      .describe('Answers after which the next node is tried; never a busy or a refusal.'),
+      .describe(
+        'Answers after which the next node is tried: 408, 430 and faults of the server (5xx but 501, 505, 513, 555, 580); a busy or a refusal is not taken here.',
+      ),
   })
   .prefault({})
   .describe('When one request moves on to the next node.');

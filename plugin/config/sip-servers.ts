@@ -1,12 +1,12 @@
 import { z } from 'zod';
-import { host, ipAddress, milliseconds, name, port, secret } from './values';
+import { host, milliseconds, name, ownAddress, port, secret } from './values';
 
 /** The two transports that share the entry's `port`. */
 export const ENTRY_TRANSPORTS = ['udp', 'tcp'] as const;
 
 const entry = z
   .strictObject({
-    address: ipAddress.describe('The VIP, or an alias of it, that phones and vendors send to.'),
+    address: ownAddress.describe('The VIP, or an alias of it, that phones and vendors send to.'),
     port: port.default(5060).describe('Port for UDP and TCP.'),
     transports: z
       .array(z.enum(ENTRY_TRANSPORTS))

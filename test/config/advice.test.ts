@@ -7,6 +7,8 @@ import { secretAdvice } from '../../plugin/config/secret-advice';
 const entry = { address: '198.51.100.10', port: 5060 };
 const drachtio = { name: 'main', server: 'drachtio', entry, control: { secret: 's' } };
 const node = (host: string, tcp = true) => ({ nodes: [{ uri: `sip:${host}:5060`, tcp }] });
+let sites = 0;
+const trusting = (net: string) => ({ ...node(`198.51.100.${30 + sites++}`), trusted_nets: [net] });
 const ha = {
   group: 'g',
   key: 'k'.repeat(16),
@@ -101,6 +103,32 @@ const cases: [AdviceCode, unknown][] = [
     },
   ],
   ['single_site', { ...sound, systems: { s: { sites: { main: node('198.51.100.21') } } } }],
+  [
+    'site_unreachable',
+    {
+      ...without(sound, 'ha'),
+      sip_servers: [
+        drachtio,
+        { ...drachtio, name: 'v6', entry: { address: '2001:db8::10' }, control: { secret: 's', port: 9023 } },
+      ],
+    },
+  ],
+  [
+    'net_of_two_sites',
+    { ...sound, systems: { s: { sites: { main: trusting('10.2.0.0/16'), b: trusting('10.2.3.4/16') } } } },
+  ],
+  [
+    'net_wide',
+    { ...sound, systems: { s: { sites: { main: trusting('0.0.0.0/0'), b: node('203.0.113.21') } } } },
+  ],
+  ['net_wide', { ...sound, peers: [{ name: 'p', nets: ['::/0'] }] }],
+  [
+    'one_heartbeat_link',
+    {
+      ...sound,
+      ha: { ...ha, listen: { m1: '10.0.1.1:7946', m2: '10.0.1.1:7947', service: '198.51.100.2:7946' } },
+    },
+  ],
   ['no_default_system', without(sound, 'default_system')],
   ['secret_shipped', { ...sound, nat: { keys: [{ id: 1, secret: 'change-me-nat-key-0123456789' }] } }],
   ['admin_clear', { ...sound, admin: { address: '198.51.100.2', token: 't'.repeat(16) } }],

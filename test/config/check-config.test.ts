@@ -33,7 +33,7 @@ describe('checkConfig', () => {
     expect(config.systems['source']?.sites['__proto__']).toBeUndefined();
   });
 
-  it.each<[string, (config: ReturnType<typeof smallConfig>) => unknown, string]>([
+  it.each<Refusal>([
     [
       'an unknown key',
       (c) => ({ ...c, default_sytem: 'x' }),
@@ -133,7 +133,7 @@ describe('checkConfig', () => {
     [
       'shares that are neither',
       (c) => withShares(c, [50, 50]),
-      'systems.source.load_distribution: expected "auto", or a percentage for each site; found a list of 2',
+      'systems.source.load_distribution: expected "auto", or a percentage for each site; found the list [50, 50]',
     ],
     [
       'shares with a bad name',
@@ -255,6 +255,119 @@ describe('checkConfig', () => {
       (c) => withGroup(c, { listen: { m1: '10.0.0.1:7001', m2: '10.0.1.1:7001' } }),
       'ha.peers[0]: expected `m2` on both ends of the link, or on neither; found one end only',
     ],
+    ...['0.0.0.0', '::', '0:0:0:0:0:0:0:0', '::ffff:0.0.0.0', '224.0.0.5', 'ff02::1', '255.255.255.255'].map(
+      (address): Refusal => [
+        `the entry address ${address}`,
+        (c) => ({ ...c, sip_servers: [{ ...c.sip_servers[0], entry: { address } }] }),
+        `sip_servers[0].entry.address: expected the address of one machine, which others can send to (not 0.0.0.0 or ::, no multicast or broadcast address); found "${address}"`,
+      ],
+    ),
+    [
+      'a VIP that is all addresses',
+      (c) => withGroup(c, { vips: [{ address: '0.0.0.0', interface: 'eth0' }] }),
+      'ha.vips[0].address: expected the address of one machine',
+    ],
+    [
+      'a node that is all addresses',
+      (c) => withNode(c, 'sip:0.0.0.0:5060'),
+      'nodes[0].uri: expected a SIP URI',
+    ],
+    [
+      'a LogServer that is all addresses',
+      (c) => ({ ...c, log: { syslog: { host: '0.0.0.0' } } }),
+      'log.syslog.host: expected a host name, or the IP address of one machine; found "0.0.0.0"',
+    ],
+    [
+      'a heartbeat link on all addresses',
+      (c) => withGroup(c, { listen: { m1: '0.0.0.0:7001' } }),
+      'ha.listen.m1: expected a host, or host:port',
+    ],
+    ...[302, 401, 404, 480, 486, 487, 501, 600, 603].map((code): Refusal => [
+      `a failover at ${code}`,
+      (c) => ({ ...c, failover: { codes: [408, code, 503] } }),
+      'failover.codes[1]: expected 408, 430, or a fault of the server (500 to 599 but ',
+    ]),
+    ...['Contact', 'm', 'VIA', 'p-asserted-identity', 'X-Dsbc-Target'].map((header): Refusal => [
+      `the flow in ${header}`,
+      (c) => ({ ...c, nat: { header } }),
+      `nat.header: expected a header name that nothing else uses, such as X-DSBC-Flow: no standard SIP header; found "${header}"`,
+    ]),
+    [
+      'a heartbeat link to itself',
+      (c) => withGroup(c, { listen: { m1: '10.0.0.2:7001' } }),
+      'ha.peers[0].m1: expected an address and port that no other end of a link has; found 10.0.0.2:7001, as of ha.listen.m1',
+    ],
+    [
+      'two heartbeat links on one socket',
+      (c) =>
+        withGroup(c, {
+          listen: { m1: '10.0.0.1', m2: '10.0.0.1:5405' },
+          peers: [{ instance: 'dsbc-2', m1: '10.0.0.2', m2: '10.0.1.2' }],
+        }),
+      'ha.listen.m2: expected an address and port that no other end of a link has',
+    ],
+    [
+      'a heartbeat link that moves with the VIP',
+      (c) => withGroup(c, { listen: { m1: '198.51.100.10:7001' } }),
+      "ha.listen.m1: expected the instance's own address: a virtual IP moves between instances; found 198.51.100.10:7001",
+    ],
+    [
+      'two drachtio-servers behind one control port',
+      (c) => ({ ...c, sip_servers: [server('a', {}), server('b', {})] }),
+      'sip_servers[1].control: expected a control port of its own; found 127.0.0.1 port 9022, as of a',
+    ],
+    [
+      'two drachtio-servers that send copies to one port',
+      (c) => ({
+        ...c,
+        sip_servers: [server('a', { capture_port: 9060 }), server('b', { port: 9023, capture_port: 9060 })],
+      }),
+      'sip_servers[1].control.capture_port: expected a port of its own; found 9060, as of a',
+    ],
+    [
+      'an admin API on the port of a TCP entry',
+      (c) => ({ ...c, admin: { port: 5060 } }),
+      'admin.port: expected a port that SIP server main does not listen on; found 127.0.0.1 port 5060',
+    ],
+    [
+      'an admin API on all addresses and the port of a TCP entry',
+      (c) => ({ ...c, admin: { address: '0.0.0.0', port: 5060, token: 't'.repeat(16) } }),
+      'admin.port: expected a port that SIP server main does not listen on',
+    ],
+    [
+      'two peers of one network',
+      (c) => ({
+        ...c,
+        peers: [
+          { name: 'v', nets: ['192.0.2.0/24'] },
+          { name: 'w', nets: ['192.0.2.7/24'] },
+        ],
+      }),
+      'peers[1].nets[0]: expected a network that nobody else has; found 192.0.2.7/24, which is of peer v',
+    ],
+    [
+      'a peer at the address of a node',
+      (c) => ({ ...c, peers: [{ name: 'v', nets: ['198.51.100.21'] }] }),
+      'peers[0].nets[0]: expected a network that nobody else has; found 198.51.100.21, which is of site source/main',
+    ],
+    [
+      'a node over UDP behind an entry of TCP only',
+      (c) => ({
+        ...c,
+        sip_servers: [{ ...c.sip_servers[0], entry: { address: '127.0.0.1', transports: ['tcp'] } }],
+      }),
+      'nodes[0].uri: expected a node that a SIP server can send to',
+    ],
+    [
+      'a node over TLS behind the embedded server',
+      (c) => withNode(c, 'sip:198.51.100.21;transport=tls'),
+      'nodes[0].uri: expected a node that a SIP server can send to',
+    ],
+    [
+      'a node of IPv6 behind an entry of IPv4',
+      (c) => withNode(c, 'sip:[2001:db8::21]'),
+      'nodes[0].uri: expected a node that a SIP server can send to',
+    ],
     [
       'a file copied from another instance, whose peer is this instance itself',
       (c) => withGroup(c, { listen: { m1: '10.0.0.2:7001' } }),
@@ -268,6 +381,20 @@ describe('checkConfig', () => {
   ])('refuses %s and says what was expected and found', (_name, change, expected) => {
     const texts = textsOf(change(smallConfig()));
     expect(texts.join('\n')).toContain(expected);
+  });
+
+  it('takes the failover at faults of servers, and an admin API on all addresses', () => {
+    const codes = [408, 430, 500, 502, 503, 504];
+    expect(textsOf({ ...smallConfig(), failover: { codes } })).toEqual([]);
+    const admin = { address: '0.0.0.0', token: 't'.repeat(16) };
+    expect(textsOf({ ...smallConfig(), admin })).toEqual([]);
+    expect(textsOf({ ...smallConfig(), nat: { header: 'X-Flow' } })).toEqual([]);
+  });
+
+  it('says nothing of the default system where there is no system', () => {
+    expect(textsOf({ ...smallConfig(), systems: {}, default_system: 'x' })).toEqual([
+      'systems: expected at least one system; found a map without keys',
+    ]);
   });
 
   it('reports every problem, not only the first', () => {
@@ -299,6 +426,14 @@ describe('checkConfig', () => {
 });
 
 type Small = ReturnType<typeof smallConfig>;
+type Refusal = [what: string, change: (config: Small) => unknown, text: string];
+
+const server = (name: string, control: object) => ({
+  name,
+  server: 'drachtio',
+  entry: { address: name === 'a' ? '127.0.0.1' : '127.0.0.2' },
+  control: { secret: 's', ...control },
+});
 
 function withShares(config: Small, load_distribution: object): unknown {
   return { ...config, systems: { source: { ...config.systems.source, load_distribution } } };

@@ -112,7 +112,7 @@ describe('readConfig', () => {
       'dsbc.yaml:1: expected YAML with "${NAME}" in quotes inside { } and [ ]; found',
     ],
     ['an empty file', '# nothing\n', 'dsbc.yaml: expected a configuration; found an empty file'],
-    ['a list', '- 1\n', 'expected a map of keys; found a list of 1'],
+    ['a list', '- 1\n', 'expected a map of keys; found the list [1]'],
   ])('refuses %s', (_name, text, expected) => {
     expect(textsOf(text)).toContain(expected);
   });
