@@ -330,7 +330,7 @@ ${more}`,
       await writeConfig(`ha:
   group: g
   key: 0123456789abcdef
-  listen: { m1: '127.0.0.1:7001' }
+  listen: { m1: '127.0.0.3:7001' }
   peers: [{ instance: dsbc-2, m1: '127.0.0.2:7001' }]
   vips: [{ address: 127.0.0.1, interface: lo }]
 nat: { keys: [{ id: 1, secret: 0123456789abcdef }] }

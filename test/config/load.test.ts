@@ -68,13 +68,13 @@ describe('readConfig', () => {
 
   it('names a variable that is not set, with its line', () => {
     expect(textsOf(YAML, {})).toBe(
-      'dsbc.yaml:7: expected the environment variable DRACHTIO_SECRET to be set; found nothing',
+      'dsbc.yaml:7: sip_servers[0].control.secret: expected the environment variable DRACHTIO_SECRET to be set; found nothing',
     );
   });
 
   it('refuses a reference that has no end', () => {
     expect(textsOf(`${YAML}instance: "\${NAME"\n`)).toBe(
-      'dsbc.yaml:12: expected a reference such as ${NAME} or ${NAME:-default}; found ${NAME',
+      'dsbc.yaml:12: instance: expected a reference such as ${NAME} or ${NAME:-default}; found ${NAME',
     );
   });
 
@@ -98,13 +98,42 @@ describe('readConfig', () => {
     [
       'aliases that unfold without end',
       `a0: &a0 [x, x, x, x, x, x, x, x, x]\n${Array.from({ length: 8 }, (_, n) => `a${n + 1}: &a${n + 1} [${Array(9).fill(`*a${n}`).join(', ')}]`).join('\n')}\n`,
-      'dsbc.yaml: expected at most 100 uses of anchors; found more',
+      'dsbc.yaml: expected at most 100 uses of anchors, nested ones counted as often as they unfold; found more',
     ],
-    ['a key twice', 'mtu: 1300\nmtu: 1400\n', 'dsbc.yaml:2: expected each key once; found mtu a second time'],
+    [
+      'a key twice',
+      'mtu: 1300\nmtu: 1400\n',
+      'dsbc.yaml:2: mtu: expected each key once; found mtu a second time',
+    ],
     [
       'a quoted key twice',
       'a:\n  "b c": 1\n  "b c": 2\n',
-      'dsbc.yaml:3: expected each key once; found "b c" a second time',
+      'dsbc.yaml:3: a["b c"]: expected each key once; found b c a second time',
+    ],
+    [
+      'an alias without its anchor',
+      'mtu: 1300\ninstance: *name\n',
+      'dsbc.yaml:2: instance: expected an anchor &name further up; found *name without one',
+    ],
+    [
+      'several documents',
+      'mtu: 1300\n---\nmtu: 1400\n',
+      'dsbc.yaml:2: expected one YAML document; found another one, which begins with ---',
+    ],
+    [
+      'a merge key',
+      'a: &a { port: 1 }\nadmin:\n  <<: *a\n',
+      'dsbc.yaml:3: admin["<<"]: expected the keys themselves, or an alias of a whole value (key: *anchor); found the merge key <<',
+    ],
+    [
+      'a tag that is not known',
+      'peers:\n  - name: !vault x\n',
+      'dsbc.yaml:2: peers[0].name: expected a value without a tag; found !vault',
+    ],
+    [
+      'a tag for what JSON does not have',
+      'admin: !!binary aGk=\n',
+      'dsbc.yaml:1: admin: expected a value without a tag; found tag:yaml.org,2002:binary',
     ],
     [
       'a reference without quotes inside braces',
@@ -115,6 +144,13 @@ describe('readConfig', () => {
     ['a list', '- 1\n', 'expected a map of keys; found the list [1]'],
   ])('refuses %s', (_name, text, expected) => {
     expect(textsOf(text)).toContain(expected);
+  });
+
+  it('takes an alias of a value, from the environment, too, and the tags of JSON', () => {
+    const config = valueOf(
+      `${YAML}mtu: &most "\${MOST:-1400}"\nlimits: { max_in_flight: *most }\ndrain_ms: !!int 7\n`,
+    );
+    expect([config.mtu, config.limits.max_in_flight, config.drain_ms]).toEqual([1400, 1400, 7]);
   });
 
   it('reads paths relative to the file', () => {
