@@ -107,7 +107,10 @@ class Iproute2Network implements Network {
   };
 
   async prepare(addresses: readonly VipAddress[], lifetimeS: number): Promise<void> {
-    if (lifetimeS !== 1) return;
+    if (lifetimeS !== 1) {
+      await this.#guard.start([]);
+      return;
+    }
     const pace = (pacers: readonly VipAddress[]): Promise<void> =>
       this.#batch('pace leases by', pacers, paceLine);
     await pace(this.#pacer.start(addresses, (pacers) => void pace(pacers).catch(() => undefined)));
@@ -115,6 +118,7 @@ class Iproute2Network implements Network {
   }
 
   async add(addresses: readonly VipAddress[], lifetimeS: number): Promise<void> {
+    this.#guard.hold(addresses);
     const pacers = this.#pacer.behind(addresses, lifetimeS);
     await this.#batch('add', addresses, (vip) => leaseLine(vip, lifetimeS), {
       behind: pacers.map(paceLine),
@@ -137,6 +141,7 @@ class Iproute2Network implements Network {
     await this.#batch('remove', addresses, (vip) => `address del ${prefixOf(vip)} dev ${vip.interface}`, {
       tolerated: 'EADDRNOTAVAIL',
     });
+    this.#guard.release(addresses);
     this.#pacer.removed(addresses);
   }
 

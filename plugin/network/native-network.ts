@@ -36,8 +36,10 @@ class NativeNetwork implements Network {
   readonly bootTime = (): number => this.addon.bootTime();
 
   async prepare(addresses: readonly VipAddress[], lifetimeS: number): Promise<void> {
-    await Promise.resolve();
-    if (lifetimeS !== 1) return;
+    if (lifetimeS !== 1) {
+      await this.#guard.start([]);
+      return;
+    }
     const failure = this.#pace(this.#pacer.start(addresses, (pacers) => void this.#pace(pacers)));
     if (failure !== undefined) throw failure;
     await this.#guard.start(this.#pacer.pacersOf(addresses));
@@ -45,6 +47,7 @@ class NativeNetwork implements Network {
 
   async add(addresses: readonly VipAddress[], lifetimeS: number): Promise<void> {
     await Promise.resolve();
+    this.#guard.hold(addresses);
     this.#lease(addresses, lifetimeS, (vip) =>
       check({ operation: 'add', ...vip }, this.raw.add(vip.interface, vip.address, lifetimeS)),
     );
@@ -79,6 +82,7 @@ class NativeNetwork implements Network {
       const failure = check({ operation: 'remove', ...vip }, this.raw.remove(vip.interface, vip.address));
       return failure?.details['errno'] === 'EADDRNOTAVAIL' ? undefined : failure;
     });
+    this.#guard.release(addresses);
     this.#pacer.removed(addresses);
   }
 

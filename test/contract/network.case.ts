@@ -299,5 +299,23 @@ export function networkContract({ module, name, hearsForeignArp }: NetworkCase):
       await pause(1100);
       expect(isThere()).toBe(false);
     });
+
+    it('loses them at once where it was prepared, and only what it had', async () => {
+      const [given, kept] = [V4, V6];
+      await agent.call('prepare', [given, kept], 1);
+      await agent.call('add', [given, kept], 30);
+      await agent.call('remove', [kept]);
+      // Somebody else's: that it could have had it once does not count.
+      cable.run(cable.near, 'ip', 'address', 'add', `${kept.address}/128`, 'dev', kept.interface, 'nodad');
+      const there = (): boolean[] =>
+        [given, kept].map(({ address }) =>
+          cable.run(cable.near, 'ip', 'address', 'show', 'dev', 'wire0').includes(`${address}/`),
+        );
+      expect(there()).toEqual([true, true]);
+      await agent.kill();
+      const killed = performance.now();
+      while (there()[0] === true && performance.now() - killed < 5000) await pause(10);
+      expect(there()).toEqual([false, true]);
+    });
   });
 }
