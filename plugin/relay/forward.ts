@@ -124,7 +124,7 @@ class Forwarding {
       case 'answer':
         this.answers.push({ status: outcome.status, outcome, target });
         this.tell({ status: outcome.status, message: outcome.message, target });
-        return (limits.statuses ?? FAILOVER_STATUSES).includes(outcome.status);
+        return this.movesOn(outcome.status);
       case 'timeout':
         return limits.onSilence;
       case 'transport_error':
@@ -137,6 +137,13 @@ class Forwarding {
       case 'link_lost':
         return false;
     }
+  }
+
+  /** A 408 says that somebody behind the target was silent: what may not be tried elsewhere after silence may not be then. */
+  private movesOn(status: number): boolean {
+    const { limits } = this.options;
+    if (status === 408 && !limits.onSilence) return false;
+    return (limits.statuses ?? FAILOVER_STATUSES).includes(status);
   }
 
   private async conclude(): Promise<RelayResult> {
