@@ -1,3 +1,4 @@
+import { createEventHandler } from '../../plugin/registry/provisioning/handler';
 import type { Customer, Registry, RegistryChange, RegistryEntry } from '../../plugin/registry/registry';
 
 /** One set of data, as an implementation under test offers it. */
@@ -294,6 +295,90 @@ export function registryContract(open: () => Promise<RegistryUnderTest>): void {
       await Promise.all(numbers.map((n) => add(n % 2 === 0 ? registry : other, n)));
       const stored = JSON.parse((await registry.readRecord(entity)).record ?? '[]') as number[];
       expect(stored.sort((a, b) => a - b)).toEqual(numbers);
+    });
+  });
+
+  describe('after a customer moved', () => {
+    const rows = [
+      account('B1', { customer: 'K1' }),
+      account('B2', { customer: 'K1', site: 'a' }),
+      account('B3', { customer: 'K1' }),
+      account('B4', { customer: 'K1' }),
+      { ...account('D1', { customer: 'K1', account: 'B1' }), kind: 'did' } as const,
+    ];
+    const events = () => {
+      const handler = createEventHandler({ store: registry, systems: ['source', 'target'] });
+      let number = 0;
+      return async (event_type: string, system: string, variables: object, more: object = {}) => {
+        const reply = await handler.handle({
+          event_type,
+          variables: { i_event: (number += 1), system, ...variables, ...more },
+        });
+        expect(reply).toMatchObject({ status: 200 });
+      };
+    };
+    const move = () => registry.putCustomer(customer('K1', true));
+
+    it('what the old system says of what the new one never announced changes nothing', async () => {
+      await registry.putAll(rows);
+      await move();
+      const send = events();
+      await send('Account/Blocked', 'source', { account: 'B3' });
+      expect(await registry.lookup(key('B3'))).toEqual({ kind: 'account', system: 'target', customer: 'K1' });
+      await send('Account/Deleted', 'source', { account: 'B2' });
+      await send('DID/Released', 'source', { did: 'D1' });
+      await send('Account/ID/Changed', 'source', { account: 'B4', new_account: 'B9' });
+      await send('Customer/Deleted', 'source', { customer: 'K1' });
+      for (const id of ['B1', 'B3', 'B4'])
+        expect(await registry.lookup(key(id))).toEqual({ kind: 'account', system: 'target', customer: 'K1' });
+      // A site of the old system means nothing on the new one.
+      expect(await registry.lookup(key('B2'))).toEqual({ kind: 'account', system: 'target', customer: 'K1' });
+      expect(await registry.lookup(key('D1', 'did'))).toEqual({
+        kind: 'did',
+        system: 'target',
+        customer: 'K1',
+        account: 'B1',
+      });
+      // The new one decides.
+      await send('Account/Blocked', 'target', { account: 'B3' });
+      expect(await registry.lookup(key('B3'))).toMatchObject({ blocked: true });
+      await send('Account/Deleted', 'target', { account: 'B2' });
+      expect(await registry.lookup(key('B2'))).toBeNull();
+      await send('DID/Released', 'target', { did: 'D1' });
+      expect(await registry.lookup(key('D1', 'did'))).toBeNull();
+      await send('Customer/Deleted', 'target', { customer: 'K1' });
+      expect(await registry.getCustomer('K1')).toBeNull();
+    });
+
+    it('the same holds of what the old system told of before, and a block from then can be lifted', async () => {
+      await registry.putAll(rows);
+      const send = events();
+      await send('Account/Blocked', 'source', { account: 'B1' });
+      await send('Account/Updated', 'source', { account: 'B2', customer: 'K1' });
+      await move();
+      expect(await registry.lookup(key('B1'))).toMatchObject({ system: 'target', blocked: true });
+      await send('Account/Unblocked', 'target', { account: 'B1' });
+      expect(await registry.lookup(key('B1'))).toEqual({ kind: 'account', system: 'target', customer: 'K1' });
+      await send('Account/Deleted', 'source', { account: 'B2' });
+      expect(await registry.lookup(key('B2'))).toMatchObject({ system: 'target' });
+    });
+
+    it('what both have is as the new system says, until the customer is moved back', async () => {
+      await move();
+      const send = events();
+      const variables = { account: 'B1', customer: 'K1' };
+      await send('Account/New', 'source', variables);
+      await send('Account/New', 'target', variables);
+      await send('Account/Updated', 'source', variables, { blocked: true });
+      expect(await registry.lookup(key('B1'))).toEqual({ kind: 'account', system: 'target', customer: 'K1' });
+      await registry.putCustomer(customer('K1', false));
+      await send('Account/Updated', 'target', variables, { blocked: false });
+      expect(await registry.lookup(key('B1'))).toMatchObject({ system: 'source', blocked: true });
+      // Made in the old system after the move, and deleted there: nobody has it.
+      await move();
+      await send('Account/New', 'source', { account: 'B7', customer: 'K1' });
+      await send('Account/Deleted', 'source', { account: 'B7' });
+      expect(await registry.lookup(key('B7'))).toBeNull();
     });
   });
 

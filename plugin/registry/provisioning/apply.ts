@@ -1,3 +1,4 @@
+import { activeSystem } from '../answer';
 import { plainEntry } from '../entry';
 import type {
   Customer,
@@ -7,8 +8,8 @@ import type {
   RegistryStore,
   WriteTime,
 } from '../registry';
-import { attributesBefore, claimFields, claimRename, readRecord, renamesAfter } from './claims';
-import type { ClaimRecord, ClaimValues, Stamp } from './claims';
+import { attributesBefore, claimFields, claimRename, customersOf, readRecord, renamesAfter } from './claims';
+import type { ActiveAt, ClaimRecord, ClaimValues, Stamp } from './claims';
 import type { ProvisioningEvent } from './event';
 import { customerFrom, entryFrom } from './outcome';
 
@@ -21,6 +22,39 @@ const MAX_RENAMES = 64;
 const MAX_REWRITES = 20;
 
 type Change = (record: ClaimRecord) => void;
+
+const BEFORE_ALL_EVENTS: Stamp = { event: 0 };
+
+/** What an entry says, as one system's claims. */
+const whole = ({ account, site, customer, blocked }: RegistryEntry): ClaimValues => ({
+  present: true,
+  account: account ?? null,
+  site: site ?? null,
+  customer: customer ?? null,
+  blocked: blocked ?? false,
+});
+
+/**
+ * A customer that moves has its accounts and DIDs in both systems. When the first event after the move comes, what was there
+ * counts as said by the system in which the customer is active now, too, before all events of that system: what the
+ * other one says of it afterwards is its own affair. A site of the other means nothing there.
+ */
+function carryOver(
+  { kind, value }: ProvisionedEntity,
+  record: ClaimRecord,
+  active: ActiveAt | undefined,
+  isFirst: boolean,
+): void {
+  if (kind === 'customer' || active === undefined || active.system === null) return;
+  const { customer, system } = record.active ?? {
+    customer: isFirst ? active.customer : undefined,
+    system: null,
+  };
+  if (customer !== active.customer || system === active.system) return;
+  const had = entryFrom({ kind, value }, record);
+  if (had === null || had.system === active.system || had.customer !== active.customer) return;
+  claimFields(record, active.system, { ...whole(had), site: null }, BEFORE_ALL_EVENTS);
+}
 
 /** What the events say, in the fields of a claim. */
 function valuesOf(event: ProvisioningEvent): ClaimValues {
@@ -124,7 +158,9 @@ export class Provisioner {
     const due: { entity: ProvisionedEntity; said: ClaimValues }[] = [{ entity, said: values }];
     for (let next = due.shift(); next !== undefined && touched.length < MAX_RENAMES; next = due.shift()) {
       const { entity: each, said } = next;
-      const record = await this.#amend(each, (claims) => claimFields(claims, system, said, stamp));
+      // Who says that a DID moved says itself where it is now.
+      const isCarried = typeof said.moved_to !== 'string';
+      const record = await this.#amend(each, (claims) => claimFields(claims, system, said, stamp), isCarried);
       touched.push(each);
       // Whether the old id is in use says nothing of the new one.
       const { present: _, moved_to: __, ...attributes } = said;
@@ -157,33 +193,55 @@ export class Provisioner {
     for (const each of touched.reverse()) await this.#write(each);
   }
 
-  async #amend(entity: ProvisionedEntity, change: Change): Promise<ClaimRecord> {
+  async #amend(entity: ProvisionedEntity, change: Change, isCarried = true): Promise<ClaimRecord> {
     const baseline = await this.#baseline(entity);
+    const active = await this.#activeOf(entity, baseline, change);
     // The last call of the change is the one that was stored.
     let amended = readRecord(null);
     await this.#store.amendRecord(entity, (before) => {
       amended = readRecord(before);
       if (before === null) baseline?.(amended);
+      if (isCarried) carryOver(entity, amended, active, before === null);
       change(amended);
+      if (active === undefined) delete amended.active;
+      else amended.active = active;
       return JSON.stringify(amended);
     });
     return amended;
   }
 
+  /** Where the customer that an account or DID has after the change is active now. */
+  async #activeOf(
+    entity: ProvisionedEntity,
+    baseline: Change | undefined,
+    change: Change,
+  ): Promise<ActiveAt | undefined> {
+    if (entity.kind === 'customer') return undefined;
+    const { record } = await this.#store.readRecord(entity);
+    const changed = readRecord(record);
+    if (record === null) baseline?.(changed);
+    change(changed);
+    const [first, ...others] = customersOf(changed);
+    if (first === undefined) return undefined;
+    for (const customer of [first, ...others]) {
+      const known = await this.#store.getCustomer(customer);
+      if (known !== null) return { customer, system: activeSystem(known) };
+    }
+    return { customer: first, system: null };
+  }
+
   /** What was imported or put by hand before the first event counts as said by its system, before all events. */
   async #baseline({ kind, value }: ProvisionedEntity): Promise<Change | undefined> {
-    const before: Stamp = { event: 0 };
     if (kind === 'customer') {
       const known = await this.#store.getCustomer(value);
       if (known === null) return undefined;
       const { source, target, exported } = known;
-      return (claims) => claimFields(claims, source, { present: true, source, target, exported }, before);
+      return (claims) =>
+        claimFields(claims, source, { present: true, source, target, exported }, BEFORE_ALL_EVENTS);
     }
     const known = await this.#store.get({ kind, value });
     if (known === null) return undefined;
-    const { system, account = null, site = null, customer = null, blocked = false } = known;
-    return (claims) =>
-      claimFields(claims, system, { present: true, account, site, customer, blocked }, before);
+    return (claims) => claimFields(claims, known.system, whole(known), BEFORE_ALL_EVENTS);
   }
 
   /**

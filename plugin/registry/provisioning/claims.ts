@@ -31,8 +31,18 @@ const claim = z.object({
 });
 export type Claim = Readonly<z.output<typeof claim>>;
 
+const activeSchema = z.object({
+  customer: z.string(),
+  /** null: the registry does not know the customer as one of two systems. */
+  system: z.string().nullable(),
+});
+/** The customer of an account or DID, and the system in which that customer is active. */
+export type ActiveAt = Readonly<z.output<typeof activeSchema>>;
+
 const recordSchema = z.object({
   arrivals: z.number(),
+  /** As it was when the last event came; absent: it has no customer. */
+  active: activeSchema.optional(),
   systems: z.record(
     z.string(),
     z.object({
@@ -67,6 +77,20 @@ function systemOf(record: ClaimRecord, system: string): SystemClaims {
 /** What a system said last in a field. */
 export const current = (record: ClaimRecord, system: string, field: ClaimField): Claim | undefined =>
   record.systems[system]?.fields[field]?.[0];
+
+/** The systems that said something in a field, and what each said last. */
+export function claimsOf(record: ClaimRecord, field: ClaimField): [system: string, claim: Claim][] {
+  return Object.keys(record.systems).flatMap((system): [string, Claim][] => {
+    const claim = current(record, system, field);
+    return claim === undefined ? [] : [[system, claim]];
+  });
+}
+
+/** The customers that the systems name, the one that was named last first: each system may have an id of its own. */
+export const customersOf = (record: ClaimRecord): string[] =>
+  claimsOf(record, 'customer')
+    .sort(([, a], [, b]) => (isLater(a, b) ? -1 : 1))
+    .flatMap(([, { value }]) => (typeof value === 'string' ? [value] : []));
 
 /** Notes what a system said. */
 export function claimFields(record: ClaimRecord, system: string, values: ClaimValues, stamp: Stamp): void {

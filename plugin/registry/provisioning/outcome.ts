@@ -1,16 +1,9 @@
+import { activeSystem } from '../answer';
 import type { Customer, RegistryEntry, RegistryKey } from '../registry';
-import { current, isLater } from './claims';
+import { claimsOf, current, isLater } from './claims';
 import type { Claim, ClaimField, ClaimRecord } from './claims';
 
 const text = (value: unknown): string | undefined => (typeof value === 'string' ? value : undefined);
-
-/** The systems that say they have it, and what each said. */
-function claimsOf(record: ClaimRecord, field: ClaimField): [system: string, claim: Claim][] {
-  return Object.keys(record.systems).flatMap((system): [string, Claim][] => {
-    const claim = current(record, system, field);
-    return claim === undefined ? [] : [[system, claim]];
-  });
-}
 
 const latest = (claims: readonly [string, Claim][]): [string, Claim] | undefined =>
   claims.reduce<[string, Claim] | undefined>(
@@ -32,11 +25,18 @@ function movedTo(record: ClaimRecord): { from: string; to: string } | undefined 
   return move === undefined || to === undefined ? undefined : { from: move[0], to };
 }
 
+/** The system that has it: of several the one in which its customer is active, else the one that said so last. */
+function holderOf(record: ClaimRecord): string | undefined {
+  const having = claimsOf(record, 'present').filter(([, { value }]) => value === true);
+  const active = having.find(([system]) => system === record.active?.system);
+  return (active ?? latest(having))?.[0];
+}
+
 /** The entry that follows from what all systems said; `null`: none has it. */
 export function entryFrom(key: RegistryKey, record: ClaimRecord): RegistryEntry | null {
-  const present = latest(claimsOf(record, 'present').filter(([, { value }]) => value === true));
+  const present = holderOf(record);
   const moved = present === undefined ? movedTo(record) : undefined;
-  const system = present?.[0] ?? moved?.to;
+  const system = present ?? moved?.to;
   if (system === undefined) return null;
   const value = (field: ClaimField) => current(record, moved?.from ?? system, field)?.value;
   const account = text(value('account'));
@@ -54,12 +54,21 @@ export function entryFrom(key: RegistryKey, record: ClaimRecord): RegistryEntry 
   };
 }
 
-/** The customer that follows; `null`: deleted; `undefined`: nobody has said yet between which systems it moves. */
+/**
+ * The customer that follows; `null`: deleted; `undefined`: nobody has said yet between which systems it moves. Only the
+ * system in which it is active deletes it: the other one's clean-up after the move changes nothing.
+ */
 export function customerFrom(id: string, record: ClaimRecord): Customer | null | undefined {
   const value = (field: ClaimField) => latest(claimsOf(record, field))?.[1].value;
-  if (value('present') === false) return null;
   const source = text(value('source'));
   const target = text(value('target'));
   if (source === undefined || target === undefined) return undefined;
-  return { id, source, target, exported: value('exported') === true };
+  const said = latest(claimsOf(record, 'exported'));
+  const customer: Customer = { id, source, target, exported: said?.[1].value === true };
+  const active = activeSystem(customer);
+  const last = current(record, active, 'present');
+  if (last?.value !== false) return customer;
+  // Who moved it said then that it is there: of one system, "deleted" is what it says last only if that came later.
+  const isOver = said === undefined || said[0] === active || isLater(last, said[1]);
+  return isOver ? null : customer;
 }

@@ -73,6 +73,21 @@ describe('a provisioning event', () => {
     expect(await did('+12025550123')).toBeNull();
   });
 
+  it('moves a DID along with what it rings there, also after its customer moved', async () => {
+    const where = { source: 'source', target: 'target', exported: true };
+    await store.put({ kind: 'did', value: '+1', system: 'source', account: '1001', customer: 'acme' });
+    await store.putCustomer({ id: 'acme', ...where });
+    const moved = { did: '+1', to_system: 'target', account: '1002' };
+    await send('DID/Moved', { i_event: 1, system: 'source', ...moved });
+    expect(await did('+1')).toEqual({
+      kind: 'did',
+      value: '+1',
+      system: 'target',
+      account: '1002',
+      customer: 'acme',
+    });
+  });
+
   it('exports a customer, rolls it back and deletes it', async () => {
     const systems = { source: 'source', target: 'target' };
     await send('Customer/Exported', { i_event: 1, system: 'source', customer: 'acme', ...systems });
@@ -80,6 +95,8 @@ describe('a provisioning event', () => {
     await send('Customer/RolledBack', { i_event: 2, system: 'target', customer: 'acme' });
     expect((await store.getCustomer('acme'))?.exported).toBe(false);
     await send('Customer/Deleted', { i_event: 3, system: 'target', customer: 'acme' });
+    expect((await store.getCustomer('acme'))?.exported).toBe(false);
+    await send('Customer/Deleted', { i_event: 4, system: 'source', customer: 'acme' });
     expect(await store.getCustomer('acme')).toBeNull();
   });
 
