@@ -1,6 +1,14 @@
 import { readFileSync } from 'node:fs';
 import { compileFunction } from 'node:vm';
-import { HOOKS, Hooks, type HookContext, type HookFailure, type HookName } from '../plugin/hooks';
+import {
+  HOOKS,
+  Hooks,
+  PROTECTED_HEADERS,
+  type HookContext,
+  type HookFailure,
+  type HookName,
+  type HookOptions,
+} from '../plugin/hooks';
 import { silentLogger, type Logger } from '../plugin/telemetry/logger';
 import { parsed, requestText } from './fixtures/routing';
 
@@ -13,6 +21,13 @@ const context = (): Omit<HookContext, 'signal'> => ({
   server: 'main',
   notes: new Map(),
 });
+
+/** Keeps the thread from everything else. */
+function busy(milliseconds: number): Promise<void> {
+  const end = performance.now() + milliseconds;
+  while (performance.now() < end);
+  return Promise.resolve();
+}
 
 function hooksWith(onError: 'skip' | 'fail' = 'skip', timeoutMs = 50) {
   const failures: HookFailure[] = [];
@@ -219,9 +234,31 @@ describe('hooks', () => {
     ['beforeRelay', { plan: ['sip:192.0.2.1'] }, 'plan[0]: expected { system, site, node }'],
     ['beforeRelay', { add: { 'X-A': 'b' } }, 'add: expected a list, found object'],
     ['beforeRelay', { add: [{ name: 'X-A', value: 'b' }] }, 'add[0]: expected [name, value], found object'],
-    ['beforeRelay', { add: [['X-A', 'b\r\nc: d']] }, 'add[0]: expected no line end in the value of X-A'],
+    [
+      'beforeRelay',
+      { add: [['X-A', 'b\r\nc: d']] },
+      'add[0]: expected latin1 text, one char per byte, and no line end in the value of X-A',
+    ],
     ['beforeRelay', { remove: [''] }, 'remove[0]: expected a header name'],
     ['onError', { respond: { status: 500 } }, 'expected nothing, found'],
+    [
+      'onRequest',
+      { respond: { status: 480, foo: 1 } },
+      "respond: expected { status, reason?, headers? }, found 'foo'",
+    ],
+    ['beforeLookup', { keys: [{ kind: 'did', value: '1', foo: 1 }] }, "keys[0]: expected { kind: 'account'"],
+    ['beforeRoute', { answer: { system: 's', foo: 1 } }, "blocked? }, found 'foo'"],
+    ['beforeRoute', { answer: { system: 's', site: 1 } }, 'answer.site: expected text, found number'],
+    ['beforeRoute', { answer: { system: 's', blocked: 'no' } }, 'answer.blocked: expected true or false'],
+    ['beforeRelay', { plan: [{ system: 's', site: 'a', node: 'n', foo: 1 }] }, 'plan[0]: expected { system'],
+    ['beforeRelay', { add: [['X-A', 'b\u010d\u010aX-Evil: 1']] }, 'add[0]: expected latin1 text'],
+    ['onRequest', { respond: { status: 403, reason: '\u010a' } }, 'respond.reason: expected latin1 text'],
+    [
+      'onRequest',
+      { respond: { status: 403, headers: [['To', 'x']] } },
+      'respond.headers[0]: To is a protected',
+    ],
+    ['onResponse', { add: [['Contact', '<sip:a@192.0.2.1>']] }, 'add[0]: Contact is a protected header'],
   ])('that return what they may not fail, and are named: %s %j', async (name, result, fault) => {
     const { hooks, failures, lines } = hooksWith();
     hooks.add(name, (() => result) as never, { name: 'mine' });
@@ -232,6 +269,114 @@ describe('hooks', () => {
     const strict = hooksWith('fail').hooks;
     strict.add(name, (() => result) as never);
     await expect(strict.run(name, context() as never)).rejects.toThrow(fault);
+  });
+
+  it.each([...PROTECTED_HEADERS, 'v', 'i', 'm', 'call_id', 'X-Dsbc-Entry'])(
+    'may neither add nor take out %s',
+    async (header) => {
+      for (const result of [{ remove: [header] }, { add: [[header, 'x']] }]) {
+        const { hooks } = hooksWith('fail');
+        hooks.add('beforeRelay', (() => result) as never);
+        await expect(hooks.run('beforeRelay', { ...context(), decision: {} as never })).rejects.toThrow(
+          `${header} is a protected header`,
+        );
+      }
+    },
+  );
+
+  it('may redirect: an answer of theirs has a Contact', async () => {
+    const { hooks } = hooksWith('fail');
+    const respond = { status: 302, headers: [['Contact', '<sip:a@192.0.2.1>']] as const };
+    hooks.add('onRequest', () => ({ respond }));
+    expect(await hooks.run('onRequest', context())).toEqual({ respond });
+  });
+
+  it.each<[HookOptions | null, string]>([
+    [{ timeoutMs: -1 }, 'addHook onRequest.timeoutMs: expected a whole number from 1 to 10000; found -1'],
+    [{ timeoutMs: '50' } as never, 'addHook onRequest.timeoutMs: expected a whole number'],
+    [{ onError: 'fial' } as never, "addHook onRequest.onError: expected 'skip' or 'fail'; found fial"],
+    [{ foo: 1 } as never, 'addHook onRequest.foo: expected one of onError, timeoutMs, name; found foo'],
+    [{ name: 7 } as never, 'addHook onRequest.name: expected text; found 7'],
+    [null, 'addHook onRequest: expected an object of options; found null'],
+  ])('with options that are wrong are not taken: %j', (options, fault) => {
+    const { hooks } = hooksWith();
+    expect(() => hooks.add('onRequest', () => undefined, options as never)).toThrow(
+      expect.objectContaining({ code: 'DSBC_CONFIG_INVALID', message: expect.stringContaining(fault) }),
+    );
+    expect(hooks.has('onRequest')).toBe(false);
+  });
+
+  it.each([
+    ['at once', () => busy(30)],
+    ['after a while', () => Promise.resolve().then(() => busy(30))],
+  ])('that keep the thread busy %s beyond their time are late', async (_, work) => {
+    const { hooks, failures, lines } = hooksWith('skip', 20);
+    let late: AbortSignal | undefined;
+    hooks.add('onRequest', async ({ signal }) => {
+      late = signal;
+      await work();
+      return { respond: { status: 488 } };
+    });
+    hooks.add('onRequest', ({ signal }) => {
+      late = signal;
+      void busy(30);
+      return { respond: { status: 488 } };
+    });
+    expect(await hooks.run('onRequest', context())).toBeUndefined();
+    expect(failures.map(({ error }) => error)).toMatchObject([
+      { code: 'DSBC_HOOK_TIMEOUT' },
+      { code: 'DSBC_HOOK_TIMEOUT' },
+    ]);
+    expect(lines).toHaveLength(2);
+    expect(late?.aborted).toBe(true);
+  });
+
+  it('are given values: what they write is refused, and nobody else sees it', async () => {
+    const { hooks, failures } = hooksWith('skip');
+    const node = { system: 's', site: 'a', node: 'sip:192.0.2.1', uri: 'sip:192.0.2.1' };
+    const decision = { kind: 'dispatch', requestUri: 'sip:a@b', plan: [node, { ...node, site: 'b' }] };
+    const given = { ...context(), decision: decision as never };
+    const before = structuredClone(decision);
+    const { raw } = given.message;
+    // eslint-disable-next-line @typescript-eslint/no-explicit-any -- it does what no type allows
+    const writes: ((it: any) => unknown)[] = [
+      (it) => (it.id = 'x'),
+      (it) => (it.message.uri = 'sip:evil@other.org'),
+      (it) => it.message.headers.push({}),
+      (it) => (it.message.headers[0].value = 'x'),
+      (it) => (it.message.from.uri = 'sip:x'),
+      (it) => it.message.to.params.push(['a', 'b']),
+      (it) => it.message.contacts.pop(),
+      (it) => it.message.vias.pop(),
+      (it) => (it.source.address = '127.0.77.12'),
+      (it) => it.decision.plan.reverse(),
+      (it) => (it.decision.plan[0].uri = 'sip:x'),
+      (it) => (it.decision.requestUri = 'sip:x'),
+      (it) => (it.decision.kind = 'drop'),
+    ];
+    for (const write of writes)
+      hooks.add('beforeRelay', (it) => {
+        'use strict';
+        write(it);
+      });
+    await hooks.run('beforeRelay', given);
+    expect(failures.map(({ error }) => error.constructor.name)).toEqual(writes.map(() => 'TypeError'));
+    expect(decision).toEqual(before);
+    expect(given).toMatchObject({ id: 'r1', source: { address: '203.0.113.7' }, message: { raw } });
+    // What is the DSBC's own, or a registry's, is not frozen: only hooks see a copy.
+    expect(Object.isFrozen(decision) || Object.isFrozen(given.message)).toBe(false);
+  });
+
+  it('cannot change what they have returned', async () => {
+    const { hooks } = hooksWith('fail');
+    const keys = [{ kind: 'did' as const, value: '1' }];
+    hooks.add('beforeLookup', () => ({ keys }));
+    hooks.add('beforeLookup', () => {
+      keys[0]!.value = '2';
+    });
+    expect(await hooks.run('beforeLookup', { ...context(), keys: [] })).toEqual({
+      keys: [{ kind: 'did', value: '1' }],
+    });
   });
 
   it('may return null for nothing', async () => {

@@ -317,6 +317,76 @@ describe('hooks', () => {
     expect(order!.headers).toMatchObject({ add: [['X-Added', '1']], remove: ['User-Agent'] });
   });
 
+  it('change headers the same by every relay', async () => {
+    for (const [method, capabilities, relay] of [
+      ['REGISTER', DRACHTIO_CAPABILITIES, 'forward'],
+      ['INVITE', DRACHTIO_CAPABILITIES, 'b2bua'],
+      ['INVITE', undefined, 'proxy'],
+    ] as const) {
+      const lab = new PipelineLab(capabilities === undefined ? {} : { capabilities });
+      lab.hooks.add('beforeRelay', () => ({
+        add: [
+          ['Expires', '1'],
+          ['X-Added', '1'],
+          ['expires', '2'],
+          ['X-Added', '2'],
+        ],
+        remove: ['User-Agent'],
+      }));
+      // Not behind NAT, so that drachtio-server would proxy it.
+      const { order, record } = await lab.send({
+        ...(method === 'REGISTER' ? register() : {}),
+        method,
+        headers: [
+          'Via: SIP/2.0/UDP 203.0.113.7:40812;branch=z9hG4bK-t1',
+          'User-Agent: phone',
+          'Expires: 3600',
+        ],
+      });
+      expect(record!.relay).toBe(relay);
+      // What is proxied has the header that occurs once replaced by the SIP server itself.
+      expect(order).toMatchObject({
+        relay,
+        headers: {
+          add: [
+            ['X-Added', '1'],
+            ['expires', '2'],
+            ['X-Added', '2'],
+          ],
+          remove: relay === 'proxy' ? ['User-Agent'] : ['User-Agent', 'expires'],
+        },
+      });
+    }
+  });
+
+  it('that write to what they are given are refused it, and the request goes its way', async () => {
+    const plain = await new PipelineLab().send(register());
+    const lab = new PipelineLab();
+    const writable = (value: unknown) => value as Record<string, unknown>;
+    lab.hooks.add('onRequest', (it) => {
+      'use strict';
+      writable(it.message)['uri'] = 'sip:evil@other.org';
+    });
+    lab.hooks.add('onRequest', (it) => {
+      'use strict';
+      writable(it.source)['address'] = '198.51.100.21';
+    });
+    lab.hooks.add('beforeRelay', (it) => {
+      'use strict';
+      (writable(it.decision)['plan'] as unknown[]).reverse();
+    });
+    lab.hooks.add('beforeRelay', (it) => {
+      'use strict';
+      writable(it.decision)['kind'] = 'drop';
+    });
+    const { order, record } = await lab.send(register());
+    expect(record).toMatchObject({ status: 200, role: 'endpoint' });
+    expect(order).toMatchObject({
+      requestUri: plain.order!.requestUri,
+      targets: plain.order!.targets,
+    });
+  });
+
   it('can answer instead', async () => {
     for (const name of ['onRequest', 'beforeLookup', 'beforeRoute', 'beforeRelay'] as const) {
       const lab = new PipelineLab();

@@ -1,5 +1,7 @@
+import { headerKey } from '../message/header-name';
 import { opensDialog } from '../routing/relay-choice';
 import type { HookContext, HookName } from './hook-types';
+import { isProtected } from './protected-headers';
 
 /** What a hook may return, by name. */
 const KEYS: Readonly<Record<HookName, readonly string[]>> = {
@@ -30,8 +32,8 @@ export function faultOf(name: HookName, result: unknown, method: string): string
     listFault('keys', result['keys'], keyFault) ??
     answerFault(result['answer']) ??
     listFault('plan', result['plan'], nodeFault) ??
-    listFault('add', result['add'], headerFault, true) ??
-    listFault('remove', result['remove'], nameFault, true)
+    listFault('add', result['add'], freeHeaderFault, true) ??
+    listFault('remove', result['remove'], freeNameFault, true)
   );
 }
 
@@ -70,20 +72,38 @@ function kindOf(value: unknown): string {
 function respondFault(respond: unknown, method: string): string | undefined {
   if (respond === undefined) return undefined;
   if (!isFields(respond)) return `respond: expected { status, reason?, headers? }, found ${kindOf(respond)}`;
+  const unknown = unknownIn(respond, ['status', 'reason', 'headers']);
+  if (unknown !== undefined) return `respond: expected { status, reason?, headers? }, found '${unknown}'`;
   const { status, reason, headers } = respond;
   // A 2xx would open a dialog that nobody holds.
   const least = opensDialog(method) ? 300 : 200;
   if (!Number.isInteger(status) || (status as number) < least || (status as number) > 699)
     return `respond.status: expected a status from ${least} to 699 for ${method}, found ${String(status)}`;
-  if (reason !== undefined && (typeof reason !== 'string' || /[\r\n\0]/.test(reason)))
-    return 'respond.reason: expected text without line ends';
-  return listFault('respond.headers', headers, headerFault, true);
+  if (reason !== undefined && (typeof reason !== 'string' || !isLine(reason)))
+    return `respond.reason: expected latin1 text without line ends, found ${kindOf(reason)}`;
+  return listFault('respond.headers', headers, answerHeaderFault, true);
 }
+
+const unknownIn = (fields: Fields, known: readonly string[]): string | undefined =>
+  Object.keys(fields).find((key) => !known.includes(key));
+
+/** What the registry may say, `kind` included, so that its own answer can be given back with a change. */
+const ANSWER_TEXTS = ['system', 'account', 'site', 'customer'] as const;
+const ANSWER_KEYS = [...ANSWER_TEXTS, 'blocked', 'kind'];
 
 function answerFault(answer: unknown): string | undefined {
   if (answer === undefined || answer === null) return undefined;
-  if (isFields(answer) && isText(answer['system'])) return undefined;
-  return `answer: expected { system, … } or null, found ${kindOf(answer)}`;
+  if (!isFields(answer) || !isText(answer['system']))
+    return `answer: expected { system, … } or null, found ${kindOf(answer)}`;
+  const unknown = unknownIn(answer, ANSWER_KEYS);
+  if (unknown !== undefined)
+    return `answer: expected { system, account?, site?, customer?, blocked? }, found '${unknown}'`;
+  const wrong = ANSWER_TEXTS.find((key) => answer[key] !== undefined && !isText(answer[key]));
+  if (wrong !== undefined) return `answer.${wrong}: expected text, found ${kindOf(answer[wrong])}`;
+  const { blocked } = answer;
+  return blocked === undefined || typeof blocked === 'boolean'
+    ? undefined
+    : `answer.blocked: expected true or false, found ${kindOf(blocked)}`;
 }
 
 function listFault(
@@ -104,12 +124,21 @@ function listFault(
 
 function keyFault(key: unknown): string | undefined {
   const isKey = isFields(key) && (key['kind'] === 'account' || key['kind'] === 'did') && isText(key['value']);
-  return isKey ? undefined : `expected { kind: 'account' or 'did', value }, found ${kindOf(key)}`;
+  const unknown = isKey ? unknownIn(key, ['kind', 'value']) : kindOf(key);
+  return unknown === undefined
+    ? undefined
+    : `expected { kind: 'account' or 'did', value }, found ${isKey ? `'${unknown}'` : unknown}`;
 }
 
+const NODE_PARTS = ['system', 'site', 'node'];
+
 function nodeFault(node: unknown): string | undefined {
-  const isNode = isFields(node) && ['system', 'site', 'node'].every((part) => isText(node[part]));
-  return isNode ? undefined : `expected { system, site, node }, found ${kindOf(node)}`;
+  const isNode = isFields(node) && NODE_PARTS.every((part) => isText(node[part]));
+  // The rest is what a destination of the decision's own plan has.
+  const unknown = isNode ? unknownIn(node, [...NODE_PARTS, 'uri', 'tcp']) : kindOf(node);
+  return unknown === undefined
+    ? undefined
+    : `expected { system, site, node }, found ${isNode ? `'${unknown}'` : unknown}`;
 }
 
 function headerFault(header: unknown): string | undefined {
@@ -119,8 +148,28 @@ function headerFault(header: unknown): string | undefined {
   if (wrongName !== undefined) return wrongName;
   if (typeof value !== 'string')
     return `expected text as the value of ${String(name)}, found ${kindOf(value)}`;
-  return /[\r\n\0]/.test(value) ? `expected no line end in the value of ${String(name)}` : undefined;
+  return isLine(value)
+    ? undefined
+    : `expected latin1 text, one char per byte, and no line end in the value of ${String(name)}`;
 }
+
+/** A char beyond latin1 would become another byte on its way, even a line end. */
+const isLine = (text: string): boolean => /^[\x01-\x09\x0b\x0c\x0e-\xff]*$/.test(text);
+
+const freeNameFault = (name: unknown): string | undefined =>
+  nameFault(name) ?? (isProtected(name as string) ? protectedFault(name as string) : undefined);
+
+const freeHeaderFault = (header: unknown): string | undefined =>
+  headerFault(header) ?? freeNameFault((header as readonly unknown[])[0]);
+
+/** Contact is free here: a redirection says where to (RFC 3261 §8.3), the answer to REGISTER what is bound (§10.3). */
+const answerHeaderFault = (header: unknown): string | undefined =>
+  headerFault(header) ??
+  (headerKey((header as readonly string[])[0] ?? '') === 'contact'
+    ? undefined
+    : freeNameFault((header as readonly unknown[])[0]));
+
+const protectedFault = (name: string): string => `${name} is a protected header, not for hooks to change`;
 
 const nameFault = (name: unknown): string | undefined =>
   typeof name === 'string' && TOKEN.test(name) ? undefined : `expected a header name, found ${kindOf(name)}`;

@@ -13,7 +13,7 @@ export const HOOKS = [
 ] as const;
 export type HookName = (typeof HOOKS)[number];
 
-/** What every hook is given: the request as it came, and who sent it. Values; changing them changes nothing. */
+/** What every hook is given: the request as it came, and who sent it. Frozen copies: writing to them throws in strict mode. */
 export interface HookContext {
   /** Names this request in every log line. */
   readonly id: string;
@@ -85,7 +85,7 @@ export interface HookTypes {
   };
   /**
    * `plan`: to try these instead, in this order, each a node of the configuration (where the decision has a plan: a
-   * request to a flow or out of the systems has none); `add`, `remove`: headers of what goes out.
+   * request to a flow or out of the systems has none); `add`, `remove`: headers of what goes out, none of them protected.
    */
   readonly beforeRelay: {
     readonly context: BeforeRelayContext;
@@ -108,10 +108,14 @@ export interface HookTypes {
 export type HookContextOf<Name extends HookName> = HookTypes[Name]['context'];
 export type HookResultOf<Name extends HookName> = HookTypes[Name]['result'];
 
+/** `void`: a function that just ends is a hook, whether it is async or not. */
+// eslint-disable-next-line @typescript-eslint/no-invalid-void-type
+type OrNothing<Result> = Result | undefined | void;
+
 /** A hook: may be async; returns nothing to let the request go on as it is. */
 export type Hook<Name extends HookName> = (
   context: HookContextOf<Name>,
-) => HookResultOf<Name> | undefined | Promise<HookResultOf<Name> | undefined>;
+) => OrNothing<HookResultOf<Name>> | Promise<OrNothing<HookResultOf<Name>>>;
 
 /** What becomes of the request when a hook throws, rejects or is late: it goes on without the hook, or ends with 500. */
 export const HOOK_POLICIES = ['skip', 'fail'] as const;
@@ -120,7 +124,7 @@ export type HookPolicy = (typeof HOOK_POLICIES)[number];
 export interface HookOptions {
   /** Default: `hooks.on_error` of the configuration. */
   readonly onError?: HookPolicy;
-  /** Milliseconds. Default: `hooks.timeout_ms`. */
+  /** Whole milliseconds, 1 to 10000. Default: `hooks.timeout_ms`. */
   readonly timeoutMs?: number;
   /** For the log; default: the function's name, or `onRequest#2` for the second `onRequest` hook if it has none. */
   readonly name?: string;

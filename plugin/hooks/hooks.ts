@@ -1,6 +1,8 @@
 import { DsbcError } from '../errors';
 import type { Logger } from '../telemetry/logger';
+import { checkedOptions } from './hook-options';
 import { faultOf, merged, withResult } from './hook-result';
+import { asValue } from './hook-values';
 import {
   HOOKS,
   type Hook,
@@ -69,7 +71,8 @@ export class Hooks {
 
   /**
    * Adds a hook behind those of the same name.
-   * @throws DsbcError DSBC_HOOK_UNKNOWN if there is no hook of that name; DSBC_CONFIG_INVALID if it is no function
+   * @throws DsbcError DSBC_HOOK_UNKNOWN if there is no hook of that name; DSBC_CONFIG_INVALID if it is no function, or
+   *   an option is unknown or wrong
    */
   add<Name extends HookName>(name: Name, hook: Hook<Name>, options: HookOptions = {}): void {
     if (!isHookName(name)) {
@@ -86,9 +89,10 @@ export class Hooks {
         details: { path: `hooks.${name}`, expected: 'a function', found: typeof hook },
       });
     }
+    const checked = checkedOptions(name, options);
     const hooks = this.#hooks[name];
-    const title = options.name ?? (hook.name === '' ? `${name}#${hooks.length + 1}` : hook.name);
-    hooks.push({ title, run: hook, options });
+    const title = checked.name ?? (hook.name === '' ? `${name}#${hooks.length + 1}` : hook.name);
+    hooks.push({ title, run: hook, options: checked });
   }
 
   /** Adds all hooks of a set; a name that is none is an error, whatever stands behind it. */
@@ -116,12 +120,12 @@ export class Hooks {
     check?: (result: HookResultOf<Name>) => string | undefined,
     said?: (title: string) => void,
   ): Promise<HookResultOf<Name> | undefined> {
-    let seen: Omit<HookContext, 'signal'> = context;
+    let seen: Omit<HookContext, 'signal'> = asValue(context);
     let all: object | undefined;
     const fault = (result: unknown): string | undefined =>
       faultOf(name, result, context.message.method) ?? check?.(result as HookResultOf<Name>);
     for (const hook of this.#hooks[name]) {
-      const result = await this.#call(name, hook, seen, fault, said);
+      const result = asValue(await this.#call(name, hook, seen, fault, said));
       if (result === undefined) continue;
       said?.(hook.title);
       if ('respond' in result) return result;
@@ -140,17 +144,24 @@ export class Hooks {
   ): Promise<object | undefined> {
     const { timeoutMs = this.#defaults.timeoutMs, onError = this.#defaults.onError } = hook.options;
     const abort = new AbortController();
+    const tooLate = (): DsbcError => {
+      abort.abort();
+      return new DsbcError(
+        'DSBC_HOOK_TIMEOUT',
+        `hook ${name} '${hook.title}' took more than ${timeoutMs} ms`,
+      );
+    };
+    const start = performance.now();
     let timer: NodeJS.Timeout | undefined;
     try {
       const late = new Promise<never>((_, reject) => {
-        timer = setTimeout(() => {
-          const late = `hook ${name} '${hook.title}' took more than ${timeoutMs} ms`;
-          reject(new DsbcError('DSBC_HOOK_TIMEOUT', late));
-          abort.abort();
-        }, timeoutMs);
+        timer = setTimeout(() => reject(tooLate()), timeoutMs);
       });
+      const given = Object.freeze({ ...context, signal: abort.signal });
       // The race consumes the loser's rejection, so a hook that fails after its time harms nobody.
-      const result = await Promise.race([callNow(hook.run, { ...context, signal: abort.signal }), late]);
+      const result = await Promise.race([callNow(hook.run, given), late]);
+      // One that keeps the thread busy keeps the timer from firing, too.
+      if (performance.now() - start > timeoutMs) throw tooLate();
       if (result === undefined || result === null) return undefined;
       const fault = faultIn(result);
       if (fault !== undefined)

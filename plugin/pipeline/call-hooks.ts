@@ -9,6 +9,7 @@ import type { Question } from '../routing/enquire';
 import { KeyList } from '../routing/keys';
 import { destinationOf, type Snapshot } from '../routing/snapshot';
 import { Answered, type Call, type Way } from './call';
+import { headerChange, relayWithout } from './hook-headers';
 
 /** The hooks along the way of a request, and what they make of it. */
 export class CallHooks {
@@ -62,7 +63,12 @@ export class CallHooks {
       plan !== undefined && decision.kind === 'dispatch'
         ? { ...decision, plan: plan.flatMap((node) => destinationOf(snapshot, node) ?? []) }
         : decision;
-    return { decision: changed, facts: { behindNat, add, remove } };
+    const carried = relayWithout(call.request, changed, remove);
+    call.record.relay = carried.relay;
+    return {
+      decision: carried,
+      facts: { behindNat, ...headerChange(call.request, carried, { add, remove }) },
+    };
   }
 
   async onResponse(

@@ -83,9 +83,24 @@ srf.invite(dsbc.middleware());
   it('compile strictly, checked themselves, for a user who has no types of Node', () => {
     writeFileSync(
       join(folder, 'app.ts'),
-      `import { createDsbc, loadConfig, type Hook } from 'drachtio-dsbc';
+      `import { createDsbc, loadConfig, type Dsbc, type Hook, type HookName, type HookSet } from 'drachtio-dsbc';
 export const hook: Hook<'onRequest'> = ({ message }) =>
   message.get('user-agent') === 'scanner' ? { respond: { status: 403 } } : undefined;
+export const seen: unknown[] = [];
+export function addThoseThatReturnNothing(dsbc: Dsbc, name: HookName): void {
+${['onRequest', 'beforeLookup', 'beforeRoute', 'beforeRelay', 'onResponse', 'onError', 'name']
+  .map((name) => (name === 'name' ? name : `'${name}'`))
+  .flatMap((name) => [
+    `  dsbc.addHook(${name}, ({ id }) => { seen.push(id); });`,
+    `  dsbc.addHook(${name}, async ({ id }) => { seen.push(await Promise.resolve(id)); });`,
+  ])
+  .join('\n')}
+}
+export const set: HookSet = {
+  onRequest: ({ role }) => { if (role === 'site') return { respond: { status: 403 } }; },
+  beforeLookup: async ({ keys }) => { seen.push(keys); },
+  onError: [({ error }) => { seen.push(error); }, async ({ error }) => { seen.push(error); }],
+};
 export const start = async (): Promise<void> => {
   const dsbc = createDsbc({ config: await loadConfig('dsbc.yaml') });
   dsbc.addHook('onRequest', hook);

@@ -1,50 +1,8 @@
 import type { Header } from '../../message/sip-message';
+import { occursOnce } from '../../message/single-headers';
 
 /** Never taken from the application: the server's own business (drachtio-server drops them silently, too). */
 const DROPPED = new Set(['via', 'route', 'record-route', 'rseq', 'content-length']);
-
-/** Headers that occur once: what the application gives replaces what is there. */
-const SINGLE = new Set([
-  'from',
-  'to',
-  'call-id',
-  'cseq',
-  'max-forwards',
-  'expires',
-  'min-expires',
-  'user-agent',
-  'server',
-  'subject',
-  'date',
-  'organization',
-  'priority',
-  'timestamp',
-  'content-type',
-  'content-disposition',
-  'mime-version',
-  'event',
-  'subscription-state',
-  'refer-to',
-  'referred-by',
-  'refer-sub',
-  'replaces',
-  'join',
-  'target-dialog',
-  'session-expires',
-  'min-se',
-  'rack',
-  'reply-to',
-  'retry-after',
-  'sip-etag',
-  'sip-if-match',
-  'answer-mode',
-  'priv-answer-mode',
-  'identity',
-  'identity-info',
-  'p-charging-vector',
-  'p-access-network-info',
-  'p-called-party-id',
-]);
 
 /** Headers whose newest element stands first (RFC 3327 §5.2). */
 const PREPENDED = new Set(['path']);
@@ -58,7 +16,7 @@ export function applyHeaders(headers: readonly Header[], given: readonly Header[
   for (const line of given) {
     if (DROPPED.has(line.key)) continue;
     if (PREPENDED.has(line.key)) result.unshift(line);
-    else if (SINGLE.has(line.key)) {
+    else if (occursOnce(line.key)) {
       const at = result.findIndex(({ key }) => key === line.key);
       const others = result.filter(({ key }) => key !== line.key);
       if (at < 0) result.push(line);
