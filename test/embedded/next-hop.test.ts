@@ -61,4 +61,50 @@ describe('the next hop of a URI', () => {
     await find('sip:c@example.com');
     expect(asked).toHaveLength(2 * once);
   });
+
+  describe('while DNS fails', () => {
+    const fails = (code: string) => () => Promise.reject(Object.assign(new Error(code), { code }));
+    const working = { ...resolver };
+    afterEach(() => Object.assign(resolver, working));
+    const expected = { transport: 'tcp', address: '192.0.2.1', port: 5070 };
+
+    it.each([
+      ['all of it', { services: fails('ETIMEOUT'), addresses: fails('EAI_AGAIN') }],
+      ['SRV alone, which would lead to another port', { services: fails('ESERVFAIL') }],
+      ['addresses alone', { addresses: fails('EAI_AGAIN') }],
+    ])('(%s) what was found last holds on', async (_what, change) => {
+      expect(await find('sip:a@example.com')).toEqual(expected);
+      Object.assign(resolver, change);
+      for (let minute = 0; minute < 3; minute++) {
+        clock.advance(60_000);
+        expect(await find('sip:a@example.com')).toEqual(expected);
+      }
+      Object.assign(resolver, working);
+      asked.length = 0;
+      clock.advance(1_001);
+      expect(await find('sip:a@example.com')).toEqual(expected);
+      expect(asked).not.toEqual([]);
+    });
+
+    it('a look-up that never ends holds up no later one', async () => {
+      Object.assign(resolver, { services: () => new Promise(() => undefined) });
+      void find('sip:a@example.com');
+      Object.assign(resolver, working);
+      clock.advance(30_001);
+      expect(await find('sip:a@example.com')).toEqual(expected);
+    });
+
+    it('a name nobody has found is looked up again after a second, and one that is gone is gone', async () => {
+      expect(await find('sip:a@example.com')).toEqual(expected);
+      Object.assign(resolver, { services: fails('ENOTFOUND'), addresses: fails('ENOTFOUND') });
+      expect(await find('sip:a@new.example.com')).toBeUndefined();
+      clock.advance(31_000);
+      expect(await find('sip:a@example.com')).toBeUndefined();
+      Object.assign(resolver, working);
+      expect(await find('sip:a@new.example.com:5062')).toMatchObject({ address: '192.0.2.9', port: 5062 });
+      expect(await find('sip:a@example.com')).toBeUndefined();
+      clock.advance(1_001);
+      expect(await find('sip:a@example.com')).toEqual(expected);
+    });
+  });
 });

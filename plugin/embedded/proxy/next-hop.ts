@@ -27,7 +27,22 @@ export const systemResolver: Resolver = {
 
 const DEFAULT_PORT = 5060;
 const CACHE_MS = 30_000;
+/** A look-up that failed is tried again after so long. */
+const RETRY_MS = 1_000;
 const CACHE_ENTRIES = 1_000;
+
+/** What DNS says when it cannot be asked now; anything else is its answer. */
+const TEMPORARY = new Set(['EAI_AGAIN', 'ECANCELLED', 'ECONNREFUSED', 'EREFUSED', 'ESERVFAIL', 'ETIMEOUT']);
+
+const isTemporary = (error: unknown): boolean =>
+  typeof error === 'object' && error !== null && 'code' in error && TEMPORARY.has(String(error.code));
+
+/** One name: what its latest look-up gives, how long that holds, and what was found last. */
+interface Looked {
+  hop: Promise<NextHop | undefined>;
+  until: number;
+  last: NextHop | undefined;
+}
 
 interface Target {
   readonly transport: TransportName;
@@ -49,12 +64,13 @@ export const asSipUri = (text: string): SipUri | undefined => parseUri(text) ?? 
 
 /**
  * Finds where a URI is reached: literal addresses at once, names by SRV (when no port is given) and address
- * records, kept 30 s (RFC 3263 without NAPTR; TLS is not a transport of this server).
+ * records, kept 30 s (RFC 3263 without NAPTR; TLS is not a transport of this server). While DNS cannot be asked, what it said last
+ * holds on; a name that is not found is looked up again after a second.
  */
 export class NextHops {
   readonly #resolver: Resolver;
   readonly #clock: Clock;
-  readonly #cache = new Map<string, { readonly hop: Promise<NextHop | undefined>; readonly until: number }>();
+  readonly #cache = new Map<string, Looked>();
 
   constructor(resolver: Resolver, clock: Clock) {
     this.#resolver = resolver;
@@ -75,23 +91,42 @@ export class NextHops {
     const now = this.#clock.now();
     const known = this.#cache.get(key);
     if (known && known.until > now) return known.hop;
-    const hop = this.#resolve(target).catch(() => undefined);
+    const last = known?.last;
+    const looked: Looked = { hop: Promise.resolve(last), until: now + CACHE_MS, last };
+    looked.hop = this.#ask(target, looked);
     this.#cache.delete(key);
-    this.#cache.set(key, { hop, until: now + CACHE_MS });
+    this.#cache.set(key, looked);
     if (this.#cache.size > CACHE_ENTRIES) {
       const [oldest] = this.#cache.keys();
       if (oldest !== undefined) this.#cache.delete(oldest);
     }
-    return hop;
+    return looked.hop;
   }
 
-  async #resolve(target: Target): Promise<NextHop | undefined> {
+  async #ask(target: Target, looked: Looked): Promise<NextHop | undefined> {
+    try {
+      const found = await this.#resolve(target, looked.last !== undefined);
+      looked.last = found;
+      if (found !== undefined) return found;
+    } catch (error) {
+      if (!isTemporary(error)) looked.last = undefined;
+    }
+    looked.until = this.#clock.now() + RETRY_MS;
+    return looked.last;
+  }
+
+  /** @param isKnown a record that cannot be asked for now is not taken for one that is not there */
+  async #resolve(target: Target, isKnown: boolean): Promise<NextHop | undefined> {
+    const none = (error: unknown): [] => {
+      if (isKnown && isTemporary(error)) throw error;
+      return [];
+    };
     const { transport, host, port } = target;
     if (port === undefined) {
       const candidates: TransportName[] = target.explicit ? [transport] : ['udp', 'tcp'];
       for (const candidate of candidates) {
-        const [service] = await this.#resolver.services(`_sip._${candidate}.${host}`).catch(() => []);
-        const [address] = service ? await this.#resolver.addresses(service.name).catch(() => []) : [];
+        const [service] = await this.#resolver.services(`_sip._${candidate}.${host}`).catch(none);
+        const [address] = service ? await this.#resolver.addresses(service.name).catch(none) : [];
         if (service && address !== undefined) return { transport: candidate, address, port: service.port };
       }
     }
