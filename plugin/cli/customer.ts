@@ -99,7 +99,7 @@ Examples:
   dsbc customer export acme --from source --to target
   dsbc customer rollback acme
 
-Exit codes: 1 if the customer is not known.`,
+Exit codes: 1 if the customer or the registry is not there.`,
 
   run(argv, io) {
     const [word, ...rest] = argv;

@@ -11,7 +11,8 @@ import { checkRequest } from '../message/validate';
 import { detectNat } from '../nat/detect';
 import { FLOW_TRANSPORTS } from '../nat/flow';
 import { FlowTokens } from '../nat/flow-token';
-import { openRegistry } from '../registry/open';
+import { createMemoryRegistry } from '../registry/memory';
+import { openRegistry, whyMissing } from '../registry/open';
 import type { Registry } from '../registry/registry';
 import { decide } from '../routing/decide';
 import type { KeyAnswer } from '../routing/deciding';
@@ -115,7 +116,16 @@ async function explain(
   if (!facts.ok) return refusal(facts.status, facts.reason, 'the Request-URI cannot be routed', steps);
   const question = enquire(facts.facts, snapshot, steps);
   if (question.kind === 'decided') return question.decision;
-  const registry = await openRegistry(config.registry, { mustConnect: true });
+  const missing = whyMissing(config.registry);
+  if (missing !== undefined)
+    steps.push({
+      step: 'registry',
+      because: `${missing} yet: taken for an empty one, as dsbc run would make it`,
+    });
+  const registry =
+    missing === undefined
+      ? await openRegistry(config.registry, { mustConnect: true })
+      : createMemoryRegistry();
   try {
     return decide(
       question,

@@ -17,6 +17,7 @@ import { SeenKeys } from '../registry/transfer/seen-keys';
 import { EXIT, UsageError, type Io } from './command';
 import { configFile, configOption, parseOptions } from './options';
 import { ProgressBar } from './progress';
+import type { IfMissing } from './registry';
 import { RejectionReport } from './rejection-report';
 import { UnfoundKeys } from './unfound-keys';
 import { UnknownNames } from './unknown-names';
@@ -24,6 +25,7 @@ import { UnknownNames } from './unknown-names';
 export type WithRegistry = <T>(
   file: string,
   work: (registry: Registry, config: RegistryConfig, systems: Config['systems']) => Promise<T>,
+  ifMissing?: IfMissing,
 ) => Promise<T>;
 
 /** How often the position of an import is written to disk, in ms; the first one at once. */
@@ -77,8 +79,11 @@ export async function importRegistry(
     report: values.report ?? `${file}.rejected`,
     json: values.json === true,
   };
-  return withRegistry(configFile(values), (registry, config, systems) =>
-    new FileImport(settings, registry, targetOf(config), new UnknownNames(systems), io).run(),
+  return withRegistry(
+    configFile(values),
+    (registry, config, systems) =>
+      new FileImport(settings, registry, targetOf(config), new UnknownNames(systems), io).run(),
+    settings.dryRun ? (why) => io.err(`note: ${why}: the import would make it\n`) : 'make',
   );
 }
 
@@ -255,12 +260,15 @@ class FileImport {
           `warning: ${first.why} (line ${first.line}${rows === 1 ? '' : `, and ${rows - 1} more like it`})\n`,
         );
       if (deleted > 0) this.#io.out(`${deleted} entries ${dryRun ? 'would be ' : ''}deleted\n`);
-      if (notReplaced !== undefined) this.#io.out(`nothing was deleted: ${notReplaced}\n`);
+      if (notReplaced !== undefined)
+        this.#io.out(
+          `nothing was deleted: ${notReplaced}${notReplaced === 'not confirmed' ? ' (--yes confirms)' : ''}\n`,
+        );
       for (const line of this.#firstRejected) this.#io.out(`  ${line}\n`);
       if (rejected > 0) this.#io.out(`rejected lines are in ${report}\n`);
       if (interrupted) this.#io.out('interrupted: start it again to go on\n');
     }
-    return rejected > 0 || interrupted ? EXIT.failed : EXIT.ok;
+    return rejected > 0 || interrupted || notReplaced !== undefined ? EXIT.failed : EXIT.ok;
   }
 }
 

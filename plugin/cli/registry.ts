@@ -1,6 +1,7 @@
 import { loadConfig } from '../config/load';
 import type { Config, RegistryConfig } from '../config/types';
-import { initialiseRegistry, openRegistry } from '../registry/open';
+import { initialiseRegistry, openRegistry, whyMissing } from '../registry/open';
+import { createMemoryRegistry } from '../registry/memory';
 import { KEY_KINDS } from '../registry/registry';
 import type { KeyKind, Registry, RegistryEntry } from '../registry/registry';
 import { EXIT, UsageError, type Command, type Io } from './command';
@@ -10,10 +11,17 @@ import { exportRegistry, importRegistry } from './registry-transfer';
 import { whyUnfound } from './unfound-keys';
 import { UnknownNames } from './unknown-names';
 
+/**
+ * What to do where there is no registry file yet: refuse, make one, or take it for empty after telling. Making one where somebody
+ * only looks would hide a wrong path, and make files for the wrong user.
+ */
+export type IfMissing = 'refuse' | 'make' | ((why: string) => void);
+
 /** Opens the registry a configuration file names, for as long as `work` takes. */
 export async function withRegistry<T>(
   file: string,
   work: (registry: Registry, config: RegistryConfig, systems: Config['systems']) => Promise<T>,
+  ifMissing: IfMissing = 'refuse',
 ): Promise<T> {
   const config = await loadConfig(file);
   if (config.registry.driver === 'memory') {
@@ -21,7 +29,12 @@ export async function withRegistry<T>(
       'the configuration says "driver: memory": that registry is in the process that serves and nowhere else',
     );
   }
-  const registry = await openRegistry(config.registry, { mustConnect: true });
+  const missing = typeof ifMissing === 'function' ? whyMissing(config.registry) : undefined;
+  if (typeof ifMissing === 'function' && missing !== undefined) ifMissing(missing);
+  const registry =
+    missing === undefined
+      ? await openRegistry(config.registry, { mustConnect: true, mustExist: ifMissing === 'refuse' })
+      : createMemoryRegistry();
   try {
     return await work(registry, config.registry, config.systems);
   } finally {
@@ -115,17 +128,21 @@ const put: Action = async (argv, io) => {
     ...(customer === undefined ? {} : { customer }),
     ...(blocked === undefined ? {} : { blocked }),
   };
-  return withRegistry(configFile(values), async (registry, _config, systems) => {
-    const unknown = new UnknownNames(systems);
-    unknown.see(1, { type: 'entry', entry });
-    for (const { name } of unknown.list) io.err(`warning: the configuration has no ${name}\n`);
-    const unfound = whyUnfound(entry);
-    if (unfound !== undefined) io.err(`warning: ${unfound}\n`);
-    await registry.put(entry);
-    const answer = await registry.lookup(entry);
-    io.out(`${described(entry, answer?.system)}\n`);
-    return EXIT.ok;
-  });
+  return withRegistry(
+    configFile(values),
+    async (registry, _config, systems) => {
+      const unknown = new UnknownNames(systems);
+      unknown.see(1, { type: 'entry', entry });
+      for (const { name } of unknown.list) io.err(`warning: the configuration has no ${name}\n`);
+      const unfound = whyUnfound(entry);
+      if (unfound !== undefined) io.err(`warning: ${unfound}\n`);
+      await registry.put(entry);
+      const answer = await registry.lookup(entry);
+      io.out(`${described(entry, answer?.system)}\n`);
+      return EXIT.ok;
+    },
+    'make',
+  );
 };
 
 const remove: Action = async (argv, io) => {
@@ -163,6 +180,7 @@ export const registryCommand: Command = {
        dsbc registry bench [--keys N] [--json]
 
 Works on the registry that the configuration names, while instances run: they hear of every change within 2 s.
+Where the registry is a file that is not there, put and import make it; the others say so and exit 1.
 
 init     makes the file, or in Cassandra the keyspace and its tables; may be repeated, also from several instances.
 get      shows what is stored for a key, and which system serves it now.
@@ -193,7 +211,8 @@ Examples:
   dsbc registry import accounts.csv --dry-run
   dsbc registry export - --format jsonl | gzip > registry.jsonl.gz
 
-Exit codes: 1 if the key is not known, lines were rejected, or the import was interrupted.`,
+Exit codes: 1 if the key or the registry is not there, lines were rejected, the import was interrupted, or --replace was
+not confirmed.`,
 
   run(argv, io) {
     const [name, ...rest] = argv;

@@ -163,7 +163,7 @@ export const ADVICE = {
     level: 'warning',
     reason:
       'The registry file cannot be made or written here: on this machine `dsbc run` would end with DSBC_REGISTRY_UNAVAILABLE.',
-    fix: 'Make the folder, writable for the user that runs dsbc. Checked on another machine than it serves on: `--no-files`.',
+    fix: 'Make the folder, and let the user that runs dsbc write it, the file and the `-lock` file beside it. Checked on another machine than it serves on: `--no-files`.',
   },
   public_addresses: {
     level: 'note',

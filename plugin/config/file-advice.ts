@@ -1,4 +1,4 @@
-import { accessSync, constants, existsSync, readFileSync } from 'node:fs';
+import { accessSync, constants, existsSync, readFileSync, statSync } from 'node:fs';
 import { dirname } from 'node:path';
 import { types } from 'node:util';
 import type { Advice } from './advice';
@@ -22,8 +22,14 @@ export function fileAdvice(config: Config): readonly Advice[] {
   const { registry } = config;
   if (registry.driver === 'lmdb') {
     const { R_OK, W_OK } = constants;
-    const target = existsSync(registry.path) ? registry.path : dirname(registry.path);
-    const fault = faultOf(() => accessSync(target, R_OK | W_OK));
+    const { path } = registry;
+    // The file with the locks is made with the other one: where somebody else made it, neither can be used.
+    const there = [path, `${path}-lock`].filter((file) => existsSync(file));
+    const fault = faultOf(() => {
+      for (const file of there.length === 0 ? [dirname(path)] : there) accessSync(file, R_OK | W_OK);
+      if (existsSync(path) && statSync(path).isDirectory())
+        throw new Error(`${path} is a folder, not a file`);
+    });
     if (fault !== undefined) give('registry_unwritable', 'registry.path', fault);
   }
   return found;

@@ -1,6 +1,5 @@
 import { randomUUID } from 'node:crypto';
 import { existsSync, statSync } from 'node:fs';
-import { dirname } from 'node:path';
 import { open } from 'lmdb';
 import type { Database, RootDatabase } from 'lmdb';
 import { DsbcError } from '../errors';
@@ -11,6 +10,7 @@ import { checkCustomer, checkDecision, checkEntry, isStorableKey } from './entry
 import { Listeners } from './listeners';
 import { LmdbChanges } from './lmdb-changes';
 import type { ChangeRecord } from './lmdb-changes';
+import { checkLmdbPath } from './lmdb-path';
 import { probeLmdbFile } from './lmdb-probe';
 import { decodeEntry, encodeEntry } from './lmdb-value';
 import type {
@@ -312,16 +312,7 @@ class LmdbRegistry implements Registry {
  */
 export async function openLmdbRegistry(options: LmdbOptions): Promise<Registry> {
   const { path, probeLimitMs } = options;
-  // lmdb would make the folder, or try for ever where it can't be made.
-  if (!existsSync(dirname(path))) {
-    throw new DsbcError(
-      'DSBC_REGISTRY_UNAVAILABLE',
-      `the folder of the registry file ${path} does not exist`,
-      {
-        details: { path },
-      },
-    );
-  }
+  checkLmdbPath(path);
   if (existsSync(path) && statSync(path).size > 0) {
     await probeLmdbFile(path, probeLimitMs === undefined ? {} : { limitMs: probeLimitMs });
   }

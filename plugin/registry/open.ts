@@ -6,8 +6,10 @@ import { initialiseCassandra } from './cassandra/initialise';
 import type { CassandraOptions } from './cassandra/options';
 import { openCassandraRegistry } from './cassandra/registry';
 import type { CassandraRegistry } from './cassandra/registry';
+import { DsbcError } from '../errors';
 import { openLmdbRegistry } from './lmdb';
 import type { LmdbOptions } from './lmdb';
+import { isLmdbThere } from './lmdb-path';
 import { createMemoryRegistry } from './memory';
 import type { Registry } from './registry';
 
@@ -50,7 +52,15 @@ export interface OpenOptions {
   readonly log?: Logger;
   /** Reject if Cassandra can't be reached now, instead of going on trying; for commands. */
   readonly mustConnect?: boolean;
+  /** Reject if there is no registry file yet, instead of making one; for commands that have nothing to do in a new one. */
+  readonly mustExist?: boolean;
 }
+
+/** That there is no registry file yet, in words; `undefined`: there is one, or there is none to make. */
+export const whyMissing = (config: RegistryConfig): string | undefined =>
+  config.driver === 'lmdb' && !isLmdbThere(config.path)
+    ? `there is no registry at ${config.path}`
+    : undefined;
 
 /**
  * Opens the registry a configuration names. Rejects with DSBC_REGISTRY_DAMAGED or DSBC_REGISTRY_UNAVAILABLE; the
@@ -60,7 +70,15 @@ export function openRegistry(
   config: RegistryConfig,
   options: OpenOptions = {},
 ): Promise<Registry | CassandraRegistry> {
-  const { log, mustConnect = false } = options;
+  const { log, mustConnect = false, mustExist = false } = options;
+  const missing = mustExist ? whyMissing(config) : undefined;
+  if (missing !== undefined)
+    return Promise.reject(
+      new DsbcError(
+        'DSBC_REGISTRY_UNAVAILABLE',
+        `${missing}: look at registry.path, or make one with "dsbc registry init"`,
+      ),
+    );
   switch (config.driver) {
     case 'memory':
       return Promise.resolve(createMemoryRegistry(log === undefined ? {} : { log }));

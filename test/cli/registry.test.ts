@@ -1,5 +1,5 @@
 import { spawn } from 'node:child_process';
-import { existsSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { existsSync, mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { main } from '../../plugin/cli/main';
@@ -87,10 +87,49 @@ describe('dsbc registry', () => {
     [['customer', 'export'], 'missing: ID'],
     [['customer', 'export', 'new'], '--from SYSTEM'],
   ])('says what is wrong with %j', async (argv, text) => {
+    await dsbc('registry', 'init');
     expect(await dsbc(...argv)).toMatchObject({ code: 2, err: expect.stringContaining(text) });
   });
 
+  it.each([
+    ['registry', 'get', '1'],
+    ['registry', 'delete', '1', '--kind', 'account'],
+    ['registry', 'export', '-'],
+    ['registry', 'bench'],
+    ['customer', 'show'],
+    ['customer', 'export', 'acme', '--from', 'source', '--to', 'target'],
+  ])('makes no registry by "%s %s"', async (...argv) => {
+    const path = join(dir, 'registry.lmdb');
+    expect(await dsbc(...argv)).toEqual({
+      code: 1,
+      out: '',
+      err: `dsbc: there is no registry at ${path}: look at registry.path, or make one with "dsbc registry init" (DSBC_REGISTRY_UNAVAILABLE)\n`,
+    });
+    expect(existsSync(path)).toBe(false);
+  });
+
+  it('makes none for who only asks what would be, and says so', async () => {
+    const file = join(dir, 'in.csv');
+    writeFileSync(file, 'kind,value,system\naccount,1,source\n');
+    const path = join(dir, 'registry.lmdb');
+    expect(await dsbc('registry', 'import', file, '--dry-run', '--replace')).toEqual({
+      code: 0,
+      out: '2 lines read, 1 rows would be imported, 0 rejected\n',
+      err: expect.stringContaining(`note: there is no registry at ${path}: the import would make it\n`),
+    });
+    const call = ['--method', 'INVITE', '--source', '192.0.2.1', '--from', '1', '--to', '2'];
+    expect((await dsbc('explain', ...call)).out).toContain(`there is no registry at ${path} yet`);
+    expect(existsSync(path)).toBe(false);
+  });
+
+  it('says that a folder is no registry', async () => {
+    mkdirSync(join(dir, 'registry.lmdb'));
+    expect((await dsbc('registry', 'get', '1')).err).toContain('is a folder: registry.path names a file');
+    expect((await dsbc('check')).out).toContain('registry.lmdb is a folder, not a file');
+  });
+
   it('moves no customer to or from a system that is not configured', async () => {
+    await dsbc('registry', 'init');
     for (const systems of [
       ['--from', 'source', '--to', 'taget'],
       ['--from', 'sorce', '--to', 'target'],
@@ -116,6 +155,7 @@ describe('dsbc registry', () => {
   });
 
   it('says that a customer is new to the registry', async () => {
+    await dsbc('registry', 'init');
     const move = ['customer', 'export', 'nobody', '--from', 'source', '--to', 'target'];
     expect(await dsbc(...move)).toMatchObject({
       code: 0,
@@ -160,7 +200,8 @@ describe('dsbc registry', () => {
     expect(exported.out.trim().split('\n')).toHaveLength(2);
     writeFileSync(file, 'kind,value,system\naccount,9,source\n');
     expect(await dsbc('registry', 'import', file, '--replace')).toMatchObject({
-      out: expect.stringContaining('nothing was deleted: not confirmed'),
+      code: 1,
+      out: expect.stringContaining('nothing was deleted: not confirmed (--yes confirms)'),
       err: expect.stringContaining('1 entries would be deleted'),
     });
     const { out } = await dsbc('registry', 'import', file, '--replace', '--yes', '--json');
