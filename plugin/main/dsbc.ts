@@ -298,6 +298,8 @@ export class Dsbc {
     if (keysDiffer(before, config)) this.#tokens = this.#makeTokens(config);
     this.hooks.configure(hookDefaults(config));
     this.admission.configure(config.limits);
+    this.bindings.configure({ maxBindings: config.nat.max_bindings });
+    this.#service.configure(config);
     this.#sites.watch(config, snapshot);
     this.states.configure(snapshot);
     this.metrics.add('dsbc_config_reloads_total', { outcome: 'applied' });

@@ -157,7 +157,8 @@ export class Service {
     this.#keepalive = new Keepalive({
       table: bindings,
       config: config.nat.keepalive,
-      send: (target) => ping(ownRequests, target, config.nat.keepalive.timeout_s * 1000),
+      send: (target) =>
+        ping(ownRequests, target, this.#parts.settings().config.nat.keepalive.timeout_s * 1000),
       now,
       log,
     });
@@ -212,12 +213,17 @@ export class Service {
 
   /** Takes up service, or lays it down. */
   setActive(active: boolean): void {
-    const { admission, sites, settings } = this.#parts;
+    const { admission, sites } = this.#parts;
     admission.setMode(active ? 'serving' : 'standby');
     this.#carrier?.hurry(false);
     sites.health.setActive(active);
     this.#membership?.setServing(active);
-    this.#keepalive?.setActive(active && settings().config.nat.keepalive.enabled);
+    this.#keepalive?.setActive(active);
+  }
+
+  /** Takes what a reload changes of what runs here. */
+  configure(config: Config): void {
+    this.#keepalive?.configure(config.nat.keepalive);
   }
 
   async close(): Promise<void> {

@@ -66,7 +66,7 @@ export interface FlowObserver {
  * Bounded: at `maxBindings` new ones are refused and counted, known ones are still refreshed.
  */
 export class BindingTable {
-  readonly #maxBindings: number;
+  #maxBindings: number;
   readonly #now: MonotonicClock;
   readonly #flows = new Map<string, FlowEntry>();
   /** Per address of record: one line, or several by device (no map for the many that have one). */
@@ -79,6 +79,11 @@ export class BindingTable {
   constructor(options: { readonly maxBindings: number; readonly now: MonotonicClock }) {
     this.#maxBindings = options.maxBindings;
     this.#now = options.now;
+  }
+
+  /** Takes another bound; what is over it stays until it runs out. */
+  configure({ maxBindings }: { readonly maxBindings: number }): void {
+    this.#maxBindings = maxBindings;
   }
 
   /** Bindings held. */

@@ -34,10 +34,10 @@ const MAX_CATCH_UP = 5;
  */
 export class Keepalive {
   readonly #table: BindingTable;
-  readonly #config: KeepaliveConfig;
+  #config: KeepaliveConfig;
   readonly #send: SendPing;
   readonly #log: Logger;
-  readonly #slots: Set<FlowEntry>[];
+  #slots: Set<FlowEntry>[];
   #scheduled = 0;
   #cursor = 0;
   #fillFrom = 0;
@@ -59,13 +59,25 @@ export class Keepalive {
     this.#send = options.send;
     this.#now = options.now;
     this.#log = options.log;
-    const slots = Math.round((options.config.interval_s * 1000) / TICK_MS);
-    this.#slots = Array.from({ length: slots }, () => new Set());
+    this.#slots = slotsFor(options.config);
     this.#table.observe({ added: (entry) => this.#schedule(entry), removed: (entry) => this.#remove(entry) });
   }
 
   get counts(): KeepaliveCounts {
     return { ...this.#counts };
+  }
+
+  /** Takes other settings; with another interval all flows are spread anew over it. */
+  configure(config: KeepaliveConfig): void {
+    const isSame = config.interval_s === this.#config.interval_s;
+    this.#config = config;
+    if (isSame) return;
+    const before = this.#slots;
+    this.#slots = slotsFor(config);
+    this.#scheduled = 0;
+    this.#fillFrom = 0;
+    this.#cursor = 0;
+    for (const slot of before) for (const entry of slot) this.#schedule(entry);
   }
 
   /** Only the active instance of a group pings: a standby has no right to the entry address. */
@@ -158,3 +170,6 @@ export class Keepalive {
     this.#scheduled--;
   }
 }
+
+const slotsFor = ({ interval_s: seconds }: KeepaliveConfig): Set<FlowEntry>[] =>
+  Array.from({ length: Math.round((seconds * 1000) / TICK_MS) }, () => new Set());

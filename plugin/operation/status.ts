@@ -83,7 +83,7 @@ export function flowsView(dsbc: Dsbc, limit: number, search: string): FlowsView 
       remote: flow.remote,
       entry: flow.entry,
       expires_in_s: expiresIn,
-      pinged,
+      pinged: pinged && dsbc.config.nat.keepalive.enabled,
       misses,
     })),
   };

@@ -66,6 +66,26 @@ describe('Keepalive', () => {
     expect(pings).toHaveLength(30);
   });
 
+  it('takes other settings while it runs: off, on, and another interval for the flows there are', async () => {
+    const { keepalive, add } = setUp({ enabled: false });
+    for (let index = 0; index < 10; index++) add(index);
+    await jest.advanceTimersByTimeAsync(30_000);
+    expect(pings).toHaveLength(0);
+    keepalive.configure({ ...config, enabled: true });
+    await jest.advanceTimersByTimeAsync(25_000);
+    expect(pings).toHaveLength(10);
+    pings = [];
+    keepalive.configure({ ...config, interval_s: 5 });
+    await jest.advanceTimersByTimeAsync(5000);
+    expect(new Set(pings.map(({ target }) => target.flow.remote.address)).size).toBe(10);
+    await jest.advanceTimersByTimeAsync(5000);
+    expect(pings).toHaveLength(20);
+    pings = [];
+    keepalive.configure({ ...config, interval_s: 5, enabled: false });
+    await jest.advanceTimersByTimeAsync(30_000);
+    expect(pings).toHaveLength(0);
+  });
+
   it('spreads the pings evenly: no second differs from the mean by more than 5 %', async () => {
     const { add } = setUp();
     for (let index = 0; index < 12_500; index++) add(index);
