@@ -14,6 +14,7 @@ export const ERRORS = {
   DSBC_REGISTRY_DAMAGED: 'the registry file is damaged',
   DSBC_REGISTRY_INVALID: 'a registry entry is not valid',
   DSBC_PORT_TAKEN: 'a port the program needs is taken',
+  DSBC_STOPPED: 'this instance has been stopped',
   DSBC_HOOK_UNKNOWN: 'there is no hook of that name',
   DSBC_HOOK_TIMEOUT: 'a hook did not finish in its time',
   DSBC_HOOK_RESULT: 'a hook returned something that it may not',

@@ -1,6 +1,7 @@
 import type { FastifyReply, FastifyRequest } from 'fastify';
 import { DsbcError, type ErrorCode } from '../errors';
 import type { Logger } from '../telemetry/logger';
+import { BODY_TYPE } from './json-bodies';
 import { OrderRefused } from './operation';
 
 /** Problem details by RFC 9457. */
@@ -13,7 +14,8 @@ export interface Problem {
   readonly code?: ErrorCode;
 }
 
-const TITLES: Readonly<Record<number, string>> = {
+/** Every status that a request can fail with, but for 500. */
+export const TITLES: Readonly<Record<number, string>> = {
   400: 'Bad Request',
   401: 'Unauthorized',
   403: 'Forbidden',
@@ -51,22 +53,30 @@ export async function sendProblem(reply: FastifyReply, what: Problem): Promise<v
 
 /** Turns what a handler threw into a problem. Unexpected faults are logged and say nothing to the caller. */
 export function problemOf(error: unknown, log: Logger, request: FastifyRequest): Problem {
-  if (error instanceof OrderRefused) return problem(error.kind === 'not_found' ? 404 : 409, error.message);
+  const { method, url } = request;
+  if (error instanceof OrderRefused) {
+    const what = problem(error.kind === 'not_found' ? 404 : 409, error.message);
+    if (method !== 'GET') log.info({ method, url, ...what }, 'admin order refused');
+    return what;
+  }
   if (error instanceof DsbcError) {
     const status = STATUS_BY_CODE[error.code] ?? 500;
-    if (status >= 500) log.warn({ err: error, url: request.url }, 'admin request failed');
+    if (status >= 500) log.warn({ err: error, url }, 'admin request failed');
+    else if (method !== 'GET') log.info({ method, url, status, err: error }, 'admin order refused');
     return problem(status, error.message, error.code);
   }
-  const refused = clientFault(error);
+  const refused = clientFault(error, request);
   if (refused !== undefined) return refused;
-  log.error({ err: error, url: request.url }, 'admin request failed');
+  log.error({ err: error, url }, 'admin request failed');
   return problem(500, 'An unexpected fault; the log says more.');
 }
 
 /** What fastify itself refuses: it says so by `statusCode`, on objects that are not always built as native errors. */
-function clientFault(error: unknown): Problem | undefined {
+function clientFault(error: unknown, { headers }: FastifyRequest): Problem | undefined {
   if (typeof error !== 'object' || error === null || !('statusCode' in error)) return undefined;
   const { statusCode } = error;
   if (typeof statusCode !== 'number' || statusCode < 400 || statusCode > 499) return undefined;
+  if (statusCode === 415)
+    return problem(415, `Send the body as ${BODY_TYPE}, not as ${headers['content-type'] ?? 'nothing'}.`);
   return problem(statusCode, 'message' in error ? String(error.message) : '');
 }

@@ -7,6 +7,8 @@ import type { AdminConfig } from '../config/types';
 import { DsbcError } from '../errors';
 import type { Logger } from '../telemetry/logger';
 import { guard } from './access';
+import { takeJsonBodies } from './json-bodies';
+import { KnownRoutes } from './known-routes';
 import type { Operation } from './operation';
 import { PAGE } from './page';
 import { problem, problemOf, sendProblem } from './problem';
@@ -72,12 +74,15 @@ export async function buildAdmin(options: AdminOptions): Promise<FastifyInstance
     ...httpsOptions(config),
   });
   app.setErrorHandler((error, request, reply) => sendProblem(reply, problemOf(error, log, request)));
-  app.setNotFoundHandler((request, reply) =>
-    sendProblem(
-      reply,
-      problem(404, `There is nothing at ${request.method} ${request.url.split('?')[0] ?? ''}.`),
-    ),
-  );
+  takeJsonBodies(app);
+  const routes = new KnownRoutes(app);
+  app.setNotFoundHandler((request, reply) => {
+    const [path = ''] = request.url.split('?');
+    const allowed = routes.methodsAt(path).join(', ');
+    if (allowed === '') return sendProblem(reply, problem(404, `There is nothing at ${path}.`));
+    const detail = `${path} takes ${allowed}, not ${request.method}.`;
+    return sendProblem(reply.header('allow', allowed), problem(405, detail));
+  });
   app.addHook('onSend', async (_request, reply) => {
     reply.headers({ 'x-content-type-options': 'nosniff', 'cache-control': 'no-store' });
   });

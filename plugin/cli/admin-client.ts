@@ -8,6 +8,11 @@ import { DsbcError } from '../errors';
 
 const TIMEOUT_MS = 15_000;
 
+const NO_TOKEN =
+  'it wants a token, and none was given: name a file that has it with --token-file, or set DSBC_ADMIN_TOKEN (with --url or DSBC_ADMIN_URL), or admin.token in the configuration';
+const WRONG_TOKEN =
+  'it does not accept the token (admin.token). One that was changed in the file is taken with a reload: send it a SIGHUP, or give the old one with --token-file';
+
 /** The instance refused an order; the message says why. */
 export class Refused extends Error {
   readonly problem: Problem;
@@ -48,10 +53,7 @@ export class AdminClient {
   async #ask<T>(method: string, path: string, body?: object): Promise<T> {
     const { status, text } = await this.#exchange(method, path, body);
     if (status === 401)
-      throw unreachable(
-        this.#access,
-        'it does not accept the token (admin.token). One that was changed in the file is taken with a reload: send it a SIGHUP, or give the old one with --token-file',
-      );
+      throw unreachable(this.#access, this.#access.token === undefined ? NO_TOKEN : WRONG_TOKEN);
     let value: unknown;
     try {
       value = JSON.parse(text);

@@ -166,7 +166,10 @@ export class Dsbc {
     );
   }
 
-  /** Adds a hook behind those of the same name. Throws DsbcError DSBC_HOOK_UNKNOWN. */
+  /**
+   * Adds a hook behind those of the same name.
+   * @throws DsbcError DSBC_HOOK_UNKNOWN; DSBC_CONFIG_INVALID for what is no function, and for wrong options
+   */
   addHook<Name extends HookName>(name: Name, hook: Hook<Name>, options: HookOptions = {}): void {
     this.hooks.add(name, hook, options);
   }
@@ -190,9 +193,13 @@ export class Dsbc {
   /**
    * Opens the registry, starts embedded servers, connects to the others, and serves. Idempotent. What it opened is
    * closed again when it fails.
-   * @throws DsbcError DSBC_PORT_TAKEN, DSBC_REGISTRY_DAMAGED, DSBC_REGISTRY_UNAVAILABLE
+   * @throws DsbcError DSBC_PORT_TAKEN, DSBC_REGISTRY_DAMAGED, DSBC_REGISTRY_UNAVAILABLE; DSBC_STOPPED once `stop` was called
    */
   start(): Promise<void> {
+    if (this.#stopping !== undefined)
+      return Promise.reject(
+        new DsbcError('DSBC_STOPPED', 'this instance has been stopped; createDsbc makes another one'),
+      );
     this.#starting ??= this.#start();
     return this.#starting;
   }

@@ -21,7 +21,12 @@ export interface ServeAdminOptions {
  * @throws DsbcError DSBC_PORT_TAKEN
  */
 export async function serveAdmin(dsbc: Dsbc, options: ServeAdminOptions = {}): Promise<AdminServer> {
-  const reload = options.reload ?? refuseReload;
+  const { reload: again = refuseReload } = options;
+  const reload = (): Promise<ReloadView> =>
+    again().catch((error: unknown) => {
+      dsbc.log.error({ err: error }, 'the configuration was not reloaded');
+      throw error;
+    });
   const admin = await startAdmin({
     config: dsbc.config.admin,
     token: () => dsbc.config.admin.token,

@@ -155,6 +155,71 @@ describe('the admin API', () => {
       status: 200,
     });
     expect(handOver).toHaveBeenCalledWith('dsbc-2');
+    for (const headers of [{}, { 'content-type': 'application/json' }]) {
+      expect(await ask('POST', '/v1/ha/handover', undefined, headers)).toMatchObject({ status: 200 });
+      expect(handOver).toHaveBeenLastCalledWith(undefined);
+    }
+    expect(await ask('POST', '/v1/ha/maintenance')).toMatchObject({
+      status: 400,
+      body: { detail: "body must have required property 'on'" },
+    });
+  });
+
+  it.each([
+    ['POST', '/v1/sites', 'GET, HEAD'],
+    ['GET', '/v1/sites/source/main/state', 'PUT'],
+    ['PATCH', '/v1/cache?all', 'GET, HEAD, DELETE'],
+    ['GET', '/v1/reload', 'POST'],
+    ['PUT', '/', 'GET, HEAD'],
+    ['OPTIONS', '/v1/customers/c1', 'GET, HEAD'],
+  ])('says 405 to %s of %s, with what there is', async (method, url, allow) => {
+    const answer = await app.inject({ method: method as 'GET', url });
+    expect([answer.statusCode, answer.headers['allow'], answer.json().status]).toEqual([405, allow, 405]);
+    expect(answer.headers['content-type']).toMatch('application/problem+json');
+    expect(answer.json().detail).toBe(`${url.split('?')[0]} takes ${allow}, not ${method}.`);
+  });
+
+  it('says 414 to a word that is too long', async () => {
+    expect((await ask('GET', `/v1/customers/${'c'.repeat(101)}`)).body).toMatchObject({ status: 414 });
+  });
+
+  it.each(['application/x-www-form-urlencoded', 'text/plain'])(
+    'says 415 to a body of %s, with the type that it takes',
+    async (type) => {
+      const answer = await app.inject({
+        method: 'PUT',
+        url: '/v1/sites/source/main/state',
+        headers: { host: 'localhost', 'content-type': type },
+        payload: '{"state":"active"}',
+      });
+      expect(answer.json()).toMatchObject({
+        status: 415,
+        detail: `Send the body as application/json, not as ${type}.`,
+      });
+      expect(operation.orders).toEqual([]);
+    },
+  );
+
+  it('leaves a line of each order that is refused', async () => {
+    const lines: unknown[] = [];
+    await app.close();
+    app = await buildAdmin({
+      config: loopback,
+      operation,
+      version: '0.1.0',
+      log: { ...silentLogger, info: (fields, words) => lines.push([fields, words]) },
+    });
+    operation.reload = () => Promise.reject(new DsbcError('DSBC_CONFIG_INVALID', 'dsbc.yaml:3: no'));
+    await ask('POST', '/v1/reload');
+    await ask('PUT', '/v1/sites/source/nowhere/state', { state: 'drain' });
+    await ask('GET', '/v1/customers/c2');
+    expect(lines).toMatchObject([
+      [
+        { method: 'POST', url: '/v1/reload', status: 422, err: { code: 'DSBC_CONFIG_INVALID' } },
+        'admin order refused',
+      ],
+      [{ method: 'PUT', url: '/v1/sites/source/nowhere/state', status: 404 }, 'admin order refused'],
+    ]);
   });
 
   it.each([200, 202, 400, 503])('answers a provisioning event as its handler says: %i', async (status) => {

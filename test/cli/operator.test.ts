@@ -224,7 +224,11 @@ ${more}`,
       return { code: await main(argv, io), out: io.stdout, err: io.stderr };
     };
     expect(await run('status', '--url', url, '--token-file', token)).toMatchObject({ code: 0, err: '' });
-    expect(await run('status', '--url', url)).toMatchObject({ code: 5 });
+    const bare = await run('status', '--url', url);
+    expect(bare.code).toBe(5);
+    for (const word of ['none was given', '--token-file', 'DSBC_ADMIN_TOKEN'])
+      expect(bare.err).toContain(word);
+    expect(bare.err).not.toContain('does not accept');
     process.env['DSBC_ADMIN_TOKEN'] = TOKEN;
     try {
       expect(await run('status', '--url', url)).toMatchObject({ code: 0 });

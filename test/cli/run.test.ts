@@ -65,6 +65,11 @@ ${more}`,
     program.signal('SIGHUP');
     const refused = await program.line('the configuration was not reloaded');
     expect(JSON.stringify(refused)).toContain('mtu: expected a number from 576 to 65507');
+    const asked = await fetch(`http://127.0.0.1:${String(adminPort)}/v1/reload`, { method: 'POST' });
+    expect(asked.status).toBe(422);
+    await program.line('admin order refused');
+    const isRefusal = ({ msg }: { msg?: unknown }) => msg === 'the configuration was not reloaded';
+    expect(program.lines.filter(isRefusal)).toHaveLength(2);
     expect(await options(port)).toMatch(/^SIP\/2\.0 200 /);
 
     program.signal('SIGTERM');

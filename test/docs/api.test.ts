@@ -1,5 +1,6 @@
 import { readFileSync } from 'node:fs';
 import { apiReference, type OpenApi } from '../fixtures/api-reference';
+import { TITLES } from '../../plugin/admin/problem';
 import { buildAdmin } from '../../plugin/admin/server';
 import { silentLogger } from '../../plugin/telemetry/logger';
 import { fillBlock, itIsCurrent } from '../fixtures/generated';
@@ -26,6 +27,16 @@ describe('the documented admin API', () => {
     for (const [path, methods] of Object.entries(openApi.paths))
       for (const method of Object.keys(methods))
         expect(page).toContain(`### ${method.toUpperCase()} ${path}`);
+  });
+
+  it('has every status that a request can fail with', () => {
+    const page = readFileSync('docs/api.md', 'utf8');
+    const listed = [...page.matchAll(/^\| (\d{3}) +\|/gm)].map(([, status]) => Number(status));
+    const ofRoutes = [...page.matchAll(/^- (\d{3}): /gm)].map(([, status]) => Number(status));
+    expect([...new Set([...listed, ...ofRoutes])].sort()).toEqual(
+      [...Object.keys(TITLES).map(Number), 500].sort(),
+    );
+    expect(listed).toEqual(expect.arrayContaining([400, 401, 403, 404, 405, 413, 415, 500]));
   });
 
   it('says of every field of an answer what it is called', () => {

@@ -94,6 +94,10 @@ describe('start', () => {
     const never = start(config(await freePort()));
     await never.stop();
     expect(never.state).toBe('stopped');
+    // What was stopped stays so, and says so to whoever starts it again.
+    for (const one of [dsbc, never])
+      await expect(one.start()).rejects.toMatchObject({ code: 'DSBC_STOPPED' });
+    expect([dsbc.state, never.state]).toEqual(['stopped', 'stopped']);
   });
 
   it('leaves no timer or socket behind', async () => {

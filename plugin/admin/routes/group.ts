@@ -79,7 +79,10 @@ export function groupRoutes(scope: FastifyInstance, operation: Operation): void 
       schema: describe('Read the configuration file again', {
         tag: 'status',
         answer: reloadView,
-        failures: { 422: 'The file is not valid; nothing has changed.' },
+        failures: {
+          409: 'The DSBC is part of an application that gives it its configuration by itself.',
+          422: 'The file is not valid, or cannot be read; nothing has changed.',
+        },
       }),
     },
     () => operation.reload(),

@@ -6,6 +6,9 @@ import { cacheView, customersView, customerView, lookupView, registryView } from
 
 const limitQuery = { limit: { type: 'integer', minimum: 1, maximum: 10_000, default: 100 } };
 
+/** Whoever asks the registry can hear these. */
+const AWAY = { 409: 'The registry is not open yet.', 503: 'The registry cannot be asked now.' };
+
 /** The forwarding registry, its customers and its cache. */
 export function registryRoutes(scope: FastifyInstance, operation: Operation): void {
   scope.get(
@@ -21,7 +24,7 @@ export function registryRoutes(scope: FastifyInstance, operation: Operation): vo
         tag: 'registry',
         params: { kind: { type: 'string', enum: ['account', 'did'] }, value: { type: 'string' } },
         answer: lookupView,
-        failures: { 404: 'The registry does not know it.', 503: 'The registry cannot be asked now.' },
+        failures: { 404: 'The registry does not know it.', ...AWAY },
       }),
     },
     async ({ params }) => {
@@ -39,6 +42,7 @@ export function registryRoutes(scope: FastifyInstance, operation: Operation): vo
         tag: 'customers',
         query: limitQuery,
         answer: customersView,
+        failures: AWAY,
       }),
     },
     ({ query }) => operation.customers(query.limit),
@@ -51,7 +55,7 @@ export function registryRoutes(scope: FastifyInstance, operation: Operation): vo
         tag: 'customers',
         params: { id: { type: 'string' } },
         answer: customerView,
-        failures: { 404: 'No such customer.' },
+        failures: { 404: 'No such customer.', ...AWAY },
       }),
     },
     async ({ params }) => {
@@ -70,7 +74,11 @@ export function registryRoutes(scope: FastifyInstance, operation: Operation): vo
         params: { id: { type: 'string' } },
         body: exportOrder,
         answer: customerView,
-        failures: { 404: 'No such customer.', 409: 'That system is not configured.' },
+        failures: {
+          ...AWAY,
+          404: 'No such customer.',
+          409: 'That system is not configured, or the registry is not open yet.',
+        },
       }),
     },
     ({ params, body }) => operation.exportCustomer(params.id, exportOrder.parse(body).exported),
