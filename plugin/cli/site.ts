@@ -1,8 +1,9 @@
 import { userInfo } from 'node:os';
 import type { GroupView, ReloadView, SiteView } from '../admin/views';
-import { UsageError, type Command } from './command';
+import { EXIT, UsageError, type Command } from './command';
 import { ADMIN_OPTIONS, adminOptions, carryOut, clientFor, columns } from './operator';
 import { parseOptions } from './options';
+import { heldBack, nodeRows, operatorText } from './site-text';
 
 const STATES = ['maintenance', 'active', 'drain'] as const;
 
@@ -17,7 +18,10 @@ drain        accounts that are there stay, new ones go elsewhere
 active       back in service; its accounts return with their next request
 
 The decision is kept in the registry: every instance follows within 2 seconds, and it holds over restarts
-and reloads. It is refused if no active site of the system would be left.
+and reloads. It is refused if no active site of the system would be left, and by a standby whose registry is its
+own (LMDB, memory): say it on the active, the others follow.
+
+A site and its nodes have a state each, and the stricter holds: what is held back so is told, with who said it.
 
 Options:
 ${ADMIN_OPTIONS}
@@ -27,7 +31,9 @@ ${ADMIN_OPTIONS}
 
 Examples:
   dsbc site maintenance source/main --why "update to MR120"
-  dsbc site active source/main`,
+  dsbc site active source/main
+
+Exit codes: 1 refused, or held back by a stricter state.`,
 
   run(argv, io) {
     const { values, positionals } = parseOptions(
@@ -44,13 +50,18 @@ Examples:
     if (action === 'list') {
       return carryOut(io, async () => {
         const { sites } = await (await clientFor(values, io)).get<{ sites: SiteView[] }>('/v1/sites');
-        io.out(`${columns(sites.map((site) => [`${site.system}/${site.site}`, site.state]))}\n`);
+        const rows = sites.flatMap((site) => [
+          [`${site.system}/${site.site}`, site.state, operatorText(site.operator)],
+          ...nodeRows(site).map(([uri, ...said]) => [`  ${uri}`, ...said]),
+        ]);
+        io.out(`${columns(rows)}\n`);
       });
     }
     const state = STATES.find((each) => each === action);
     if (state === undefined) throw new UsageError(`"${action}" is none of ${STATES.join(', ')}, list`);
     const path = sitePath(place);
-    return carryOut(io, async () => {
+    let isHeld = false;
+    const done = carryOut(io, async () => {
       const site = await (
         await clientFor(values, io)
       ).put<SiteView>(`${path}/state`, {
@@ -60,8 +71,17 @@ Examples:
         by: userInfo().username,
         force: values.force ?? false,
       });
-      io.out(`${site.system}/${site.site} is ${site.state}\n`);
+      const node = site.nodes.find(({ uri }) => uri === values.node);
+      const what =
+        node === undefined ? site.state : `node ${node.uri} is ${node.state}, the site ${site.state}`;
+      const held = heldBack(site, state, values.node);
+      io.out(
+        [`${site.system}/${site.site}${node === undefined ? ' is ' : ': '}${what}`, ...held, ''].join('\n'),
+      );
+      const { state: now } = node ?? site;
+      isHeld = held.length > 0 && now !== state && now !== 'down';
     });
+    return done.then((code) => (isHeld ? EXIT.failed : code));
   },
 };
 

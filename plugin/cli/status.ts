@@ -4,6 +4,7 @@ import { Refused } from './admin-client';
 import { EXIT, UsageError, type Command } from './command';
 import { ADMIN_OPTIONS, adminOptions, carryOut, clientFor, columns } from './operator';
 import { parseOptions } from './options';
+import { nodeRows, operatorText } from './site-text';
 
 export const statusCommand: Command = {
   name: 'status',
@@ -69,7 +70,6 @@ Example:
         io.out(`${JSON.stringify(flows)}\n`);
         return;
       }
-      io.out(`${flows.bindings} registrations over ${flows.flows} flows\n`);
       const rows = flows.list.map((each) => [
         each.aor,
         each.transport,
@@ -78,6 +78,11 @@ Example:
         `${each.expires_in_s} s`,
         each.pinged ? 'pinged' : each.misses > 0 ? 'does not answer' : '',
       ]);
+      const found =
+        values.search === ''
+          ? ''
+          : `, ${flows.more ? `more than ${rows.length}` : rows.length === 0 ? 'none' : rows.length} with "${values.search}"`;
+      io.out(`${flows.bindings} registrations over ${flows.flows} flows${found}\n`);
       if (rows.length > 0) io.out(`${columns(rows)}\n`);
       if (flows.more) {
         const all = values.search === '' ? ` of ${flows.bindings}` : '';
@@ -127,15 +132,16 @@ function statusText(status: StatusView, sites: readonly SiteView[], group: Group
       trouble,
     ]),
   );
-  const rows = sites.map((site) => [
-    `${site.system}/${site.site}`,
-    site.state,
-    percent(site.share_configured),
-    percent(site.share_now),
-    sum(site.requests),
-    site.operator === null || site.operator.state === 'active'
-      ? ''
-      : `${site.operator.by}, ${site.operator.at}: ${site.operator.why}`,
+  const rows = sites.flatMap((site) => [
+    [
+      `${site.system}/${site.site}`,
+      site.state,
+      percent(site.share_configured),
+      percent(site.share_now),
+      sum(site.requests),
+      operatorText(site.operator),
+    ],
+    ...nodeRows(site).map(([uri, state, why]) => [`  ${uri}`, state, '', '', '', why]),
   ]);
   return [
     head,
@@ -144,7 +150,7 @@ function statusText(status: StatusView, sites: readonly SiteView[], group: Group
     '',
     servers,
     '',
-    columns([['site', 'state', 'share', 'now', 'requests', 'operator'], ...rows]),
+    columns([['site', 'state', 'share', 'now', 'requests', 'why'], ...rows]),
     ...(group === null ? [] : ['', groupText(group)]),
   ].join('\n');
 }

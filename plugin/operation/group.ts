@@ -3,6 +3,7 @@ import type { GroupView } from '../admin/views';
 import type { Config } from '../config/types';
 import { DsbcError } from '../errors';
 import type { Group, GroupStatus, Outcome } from '../ha/group';
+import type { Registry } from '../registry/registry';
 
 /** The group of this instance, as the admin API shows and orders it. */
 export function groupOperation(config: Config, group: Group): GroupOperation {
@@ -24,6 +25,26 @@ async function obeyed(order: Promise<Outcome>): Promise<void> {
     throw error;
   }
   if (!outcome.done) throw new OrderRefused('conflict', outcome.reason);
+}
+
+/**
+ * Refuses an operator's word on an instance that is not active: where every instance has a registry of its own, the active tells the
+ * others, so what is said here would neither reach it nor last.
+ */
+export async function refuseUnlessActive(
+  group: Pick<Group, 'status'> | undefined,
+  driver: Registry['driver'] | undefined,
+): Promise<void> {
+  if (group === undefined || driver === 'cassandra') return;
+  const { state, peers } = await group.status();
+  if (state === 'ACTIVE') return;
+  const active = peers.find((peer) => peer.state === 'ACTIVE')?.instance;
+  throw new OrderRefused(
+    'conflict',
+    `This instance is ${state}, and decisions about sites go from the active to the others: ${
+      active === undefined ? 'nobody is active now.' : `say it on ${active}, which is active.`
+    }`,
+  );
 }
 
 function viewOf({ ha, instance }: Config, status: GroupStatus): GroupView {

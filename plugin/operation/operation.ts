@@ -4,7 +4,7 @@ import type { Dsbc } from '../main';
 import { createEventHandler, type EventHandler } from '../registry/provisioning/handler';
 import type { Registry } from '../registry/registry';
 import { keepGauges } from './gauges';
-import { groupOperation } from './group';
+import { groupOperation, refuseUnlessActive } from './group';
 import { SitesDesk } from './sites';
 import { cacheView, flowsView, readiness, registryState, status } from './status';
 
@@ -33,7 +33,10 @@ export function operationOf(dsbc: Dsbc, options: OperationOptions): Operation {
     readiness: () => readiness(dsbc),
     status: () => status(dsbc, startedAt, now()),
     sites: () => sites.views(),
-    orderSite: (system, site, order) => sites.order(system, site, order),
+    orderSite: async (system, site, order) => {
+      await refuseUnlessActive(dsbc.group, dsbc.registry?.driver);
+      return sites.order(system, site, order);
+    },
     registry: () => ({
       ...registryState(dsbc),
       lookups: cacheView(dsbc).events,

@@ -121,6 +121,51 @@ ${more}`,
     expect((await dsbc('site', 'list')).out).toMatch(/source\/main +active\nsource\/a +drain/);
   });
 
+  it('site tells which nodes are held back by a state of their own, and who said it', async () => {
+    const [main] = operation.siteViews;
+    const [node] = main!.nodes;
+    const at = '2026-11-30T03:00:00.000Z';
+    node!.operator = { state: 'drain', by: 'ada', at, why: 'new disk' };
+    operation.orderSite = () =>
+      Promise.resolve({ ...main!, state: 'drain', nodes: [{ ...node!, state: 'drain' }] });
+    const uri = node!.uri;
+    expect(await dsbc('site', 'active', 'source/main')).toMatchObject({
+      code: 1,
+      out: `source/main is drain
+  node ${uri} is in drain of its own by ada, ${at}: new disk (dsbc site active source/main --node ${uri} ends that)
+`,
+    });
+    expect((await dsbc('site', 'list')).out).toContain(`  ${uri}  active  ada, ${at}: new disk\n`);
+    // One of the node is told of the node, and of the site that rules it.
+    operation.orderSite = () =>
+      Promise.resolve({
+        ...main!,
+        state: 'maintenance',
+        operator: { state: 'maintenance', by: 'bob', at, why: '' },
+        nodes: [{ ...node!, state: 'maintenance', operator: null }],
+      });
+    expect(await dsbc('site', 'active', 'source/main', '--node', uri)).toMatchObject({
+      code: 1,
+      out: `source/main: node ${uri} is maintenance, the site maintenance
+  the whole site is in maintenance by bob, ${at} (dsbc site active source/main ends that)
+`,
+    });
+  });
+
+  it('status shows of nodes who took them out, and why they are down', async () => {
+    const [main] = operation.siteViews;
+    const [node] = main!.nodes;
+    const operator = { state: 'drain', by: 'ada', at: 'noon', why: 'new disk' } as const;
+    const reason = 'the name "nosuch.invalid" does not resolve';
+    main!.nodes = [
+      { ...node!, uri: 'sip:a', state: 'drain', operator },
+      { ...node!, uri: 'sip:b', state: 'down', healthy: false, reason },
+    ];
+    const { out } = await dsbc('status');
+    expect(out).toMatch(/\n {2}sip:a +drain +ada, noon: new disk\n/);
+    expect(out).toMatch(new RegExp(`\n {2}sip:b +down +down for 12 s: ${reason}\n`));
+  });
+
   it.each([
     [['site', 'sleep', 'source/main'], '"sleep" is none of'],
     [['site', 'active'], 'say which site'],
@@ -180,7 +225,9 @@ ${more}`,
     expect((await dsbc('flows')).out).toMatch(
       /^1 registrations over 1 flows\n1001@example\.com +udp +203\.0\.113\.7:40123 +via 198\.51\.100\.10 +60 s +pinged\n$/,
     );
-    expect((await dsbc('flows', '--search', 'nobody')).out).toBe('1 registrations over 1 flows\n');
+    expect((await dsbc('flows', '--search', 'nobody')).out).toBe(
+      '1 registrations over 1 flows, none with "nobody"\n',
+    );
     expect((await dsbc('flows', '--limit', '0')).out).toBe(
       '1 registrations over 1 flows\n… the first 0 of 1; --limit N shows more, --search TEXT fewer\n',
     );

@@ -127,6 +127,10 @@ describeWith(['netns'], 'what a standby follows', () => {
   it('operator states within 2 s, over a takeover and a restart, although every registry is its own', async () => {
     const { active } = lab;
     const [other] = lab.others;
+    // What is said to a standby would not reach the active.
+    await expect(other!.dsbc('site', 'maintenance', 'source/spare')).rejects.toThrow(
+      `say it on ${active.name}, which is active`,
+    );
     await active.dsbc('site', 'maintenance', 'source/spare');
     await untilTrue('the standby knows', () => isInMaintenance(other!), 2000);
     await active.crash();

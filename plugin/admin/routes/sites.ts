@@ -23,7 +23,7 @@ export function siteRoutes(scope: FastifyInstance, operation: Operation): void {
         answer: siteView,
         failures: {
           404: 'No such system, site or node.',
-          409: 'It would leave the system without an active site; `force` does it all the same.',
+          409: 'It would leave the system without an active site; `force` does it all the same. Or this is no active instance, and its registry its own: say it on the active.',
         },
       }),
     },

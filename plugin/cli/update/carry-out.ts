@@ -63,6 +63,11 @@ async function siteBack(
   if (here === undefined) throw new NotNow(`there is no site ${system}/${site}`);
   if (dead.length > 0)
     throw new NotNow(dead.map((node) => `${node.uri} does not answer (${node.reason})`).join('; '));
+  const held = here.nodes.filter(({ operator }) => operator !== null && operator.state !== 'active');
+  if (held.length === here.nodes.length)
+    throw new NotNow(
+      held.map(({ uri, operator }) => `${uri} is in ${operator?.state} by ${operator?.by}`).join('; '),
+    );
   await order(client, system, site, 'active');
   await until(patience, `${system}/${site} to become active`, async () => {
     const now = (await systemSites(client, system)).find((each) => each.site === site);
