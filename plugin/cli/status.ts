@@ -18,7 +18,8 @@ Options:
 ${ADMIN_OPTIONS}
       --json         print one JSON object
 
-Exit codes: 0 ready, or a standby that could take over now; 1 not ready, 5 it can't be reached.`,
+Exit codes: 0 ready, or a standby that could take over now; 1 not ready, or a SIP server is not connected or does
+not listen on its entry address; 5 it can't be reached.`,
 
   async run(argv, io) {
     const { values } = parseOptions(argv, { ...adminOptions, json: { type: 'boolean' } });
@@ -30,7 +31,8 @@ Exit codes: 0 ready, or a standby that could take over now; 1 not ready, 5 it ca
     ]);
     if (values.json === true) io.out(`${JSON.stringify({ status, sites, group })}\n`);
     else io.out(`${statusText(status, sites, group)}\n`);
-    return status.ready || canTakeOver(status, group) ? EXIT.ok : EXIT.failed;
+    const isUp = status.ready || canTakeOver(status, group);
+    return isUp && serverTroubles(status).length === 0 ? EXIT.ok : EXIT.failed;
   },
 };
 
@@ -106,6 +108,13 @@ export async function groupOf(client: AdminClient): Promise<GroupView | null> {
 const canTakeOver = (status: StatusView, group: GroupView | null): boolean =>
   status.state === 'running' && group?.state === 'STANDBY' && group.sip_healthy;
 
+/** What keeps a part of the service from callers, though the rest is ready. */
+const serverTroubles = ({ sip_servers: servers }: StatusView): readonly string[] =>
+  servers.flatMap(({ name, state, trouble }) => {
+    if (state === 'connected') return trouble === '' ? [] : [trouble];
+    return [`SIP server ${name} is ${state}${trouble === '' ? '' : `: ${trouble}`}`];
+  });
+
 const nativeText = ({ running, mode, reason }: NonNullable<StatusView['native']>): string =>
   `${running === 'native' ? 'native addon' : 'TypeScript, without the native addon'} (native: ${mode}): ${reason}`;
 
@@ -116,13 +125,10 @@ function statusText(status: StatusView, sites: readonly SiteView[], group: Group
   const percent = (share: number): string => `${Number((share * 100).toFixed(1))} %`;
   const sum = (counts: Readonly<Record<string, number>>): string =>
     String(Object.values(counts).reduce((total, count) => total + count, 0));
-  const head = `${status.instance} (version ${status.version}, up ${status.uptime_s} s): ${
-    status.ready
-      ? 'ready'
-      : canTakeOver(status, group)
-        ? 'standby, ready to take over'
-        : `not ready: ${status.reasons.join('; ')}`
-  }`;
+  const up = status.ready ? 'ready' : canTakeOver(status, group) ? 'standby, ready to take over' : undefined;
+  const troubles = serverTroubles(status).map((trouble) => `; but ${trouble}`);
+  const is = up === undefined ? `not ready: ${status.reasons.join('; ')}` : `${up}${troubles.join('')}`;
+  const head = `${status.instance} (version ${status.version}, up ${status.uptime_s} s): ${is}`;
   const servers = columns(
     status.sip_servers.map(({ name, server, address, port, state, trouble }) => [
       name,

@@ -85,6 +85,26 @@ ${more}`,
     }
   });
 
+  it.each([
+    ['connected', 'SIP server main does not listen on its entry address 192.0.2.1:5060', '$trouble'],
+    ['lost', 'connect ECONNREFUSED', 'SIP server main is lost: connect ECONNREFUSED'],
+    ['connecting', '', 'SIP server main is connecting'],
+  ])(
+    'status says at the top that a server is %s with trouble "%s", and exits 1',
+    async (state, trouble, said) => {
+      const { status } = operation;
+      operation.status = async () => {
+        const view = await status();
+        return { ...view, sip_servers: view.sip_servers.map((one) => ({ ...one, state, trouble })) };
+      };
+      const { code, out } = await dsbc('status');
+      expect([code, out.split('\n')[0]]).toEqual([
+        1,
+        `dsbc-1 (version 0.1.0, up 12 s): ready; but ${said.replace('$trouble', trouble)}`,
+      ]);
+    },
+  );
+
   it('status shows the group, its alarms, and heartbeats that were not taken', async () => {
     const heartbeats_refused = { ...groupView.heartbeats_refused, forged: 3 };
     const alarms = [{ name: 'conflict', about: 'dsbc-2' }];
