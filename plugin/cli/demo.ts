@@ -1,3 +1,4 @@
+import { serveAdmin } from '../operation/serve-admin';
 import { EXIT, UsageError, type Command, type Io } from './command';
 import { Checks, type Check } from './demo/checks';
 import { setScene, type Scene } from './demo/scene';
@@ -11,7 +12,8 @@ SIP server, two systems (source, target) with two sites each, a registry with 4,
 accounts and 20 DIDs, phones with and without NAT. Every expectation is checked.
 
   --json       end with one line of JSON: verdict, checks, requests by site and method
-  --keep       leave it running afterwards, to play with; stop it with Ctrl-C
+  --keep       leave it running afterwards, to play with, with an admin API on a free port of
+               127.0.0.1 for dsbc status, dsbc site and the page; stop it with Ctrl-C
   --port PORT  the SIP port on 127.0.0.1 (default: any free one; 5060 with --keep)
 
 Exit codes: 0 everything was as expected, 1 something was not.`;
@@ -49,7 +51,7 @@ function readOptions(argv: readonly string[]): DemoOptions {
   return { json: values.json, keep: values.keep, port: Number(port) };
 }
 
-async function play({ world, close }: Scene, options: DemoOptions, io: Io): Promise<number> {
+async function play({ world, dsbc, close }: Scene, options: DemoOptions, io: Io): Promise<number> {
   const tell = (text: string): void => (options.json ? io.err(text) : io.out(text));
   const started = performance.now();
   tell(`the DSBC listens on ${world.entry.address}:${world.entry.port} (UDP and TCP)\n`);
@@ -62,9 +64,8 @@ async function play({ world, close }: Scene, options: DemoOptions, io: Io): Prom
   tell(`verdict: ${verdict} (${checks.all.length - failed} of ${checks.all.length} checks, ${seconds} s)\n`);
   if (options.json) io.out(`${JSON.stringify({ verdict, checks: checks.all, sites: world.counts() })}\n`);
   if (options.keep) {
-    tell(
-      '\nstill running; accounts 10000 to 11999 (source) and 20000 to 21999 (target), password secret-ACCOUNT\n',
-    );
+    const { address, port } = await serveAdmin(dsbc);
+    tell(stillRunning(`http://${address}:${port}`));
     await new Promise<void>((resolve) => {
       if (io.signal.aborted) resolve();
       io.signal.addEventListener('abort', () => resolve(), { once: true });
@@ -73,6 +74,19 @@ async function play({ world, close }: Scene, options: DemoOptions, io: Io): Prom
   }
   return checks.passed ? EXIT.ok : EXIT.failed;
 }
+
+const stillRunning = (url: string): string => `
+still running; accounts 10000 to 11999 (source) and 20000 to 21999 (target), password secret-ACCOUNT
+the live page: ${url}/
+to try in another terminal, in this folder:
+
+  export DSBC_ADMIN_URL=${url}
+  npx dsbc status
+  npx dsbc site maintenance source/main --why update
+  npx dsbc site list
+  npx dsbc site active source/main
+  npx dsbc flows
+`;
 
 const checkLine = ({ ok, name, detail }: Check): string => `  ${ok ? 'ok  ' : 'FAIL'} ${name} (${detail})\n`;
 

@@ -84,6 +84,7 @@ function demoConfig(world: World, registryPath: string): ConfigInput {
     registry: { driver: 'lmdb', path: registryPath },
     limits: { per_source: { exempt_nets: ['127.0.0.0/8'] } },
     nat: { keepalive: { enabled: false } },
+    admin: { port: 0 },
   };
 }
 
