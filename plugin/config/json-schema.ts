@@ -19,14 +19,15 @@ export interface JsonSchema {
   readonly minimum?: number;
   readonly maximum?: number;
   readonly minLength?: number;
+  readonly pattern?: string;
   readonly writeOnly?: boolean;
 }
 
 let made: JsonSchema | undefined;
 
 /**
- * The JSON Schema of the configuration, for editors: what a YAML file may say. References and sums between
- * parts (crossCheck) can't be told in it. Shipped as config-examples/dsbc.schema.json.
+ * The JSON Schema of the configuration: what it may say once the environment is filled in. References and sums between
+ * parts (crossCheck) can't be told in it.
  */
 export function configJsonSchema(): JsonSchema {
   made ??= {
@@ -34,6 +35,47 @@ export function configJsonSchema(): JsonSchema {
     title: 'drachtio-dsbc configuration',
   };
   return made;
+}
+
+/** What stands for a value of the environment in a file. */
+const REFERENCE: JsonSchema = { type: 'string', pattern: String.raw`\$\{` };
+
+/**
+ * The same for editors: what the text of a file may say, where `${NAME}` may stand for every value. Shipped as
+ * config-examples/dsbc.schema.json.
+ */
+export function editorSchema(): JsonSchema {
+  const { $schema = '', ...schema } = configJsonSchema();
+  return { $schema, ...withReferences(schema) };
+}
+
+function withReferences(schema: JsonSchema): JsonSchema {
+  const forms = schema.anyOf ?? schema.oneOf;
+  if (forms !== undefined) {
+    // A reference may stand for any of them: more than one form may fit.
+    const { oneOf: _, ...rest } = schema;
+    return { ...rest, anyOf: forms.map(withReferences) };
+  }
+  if (schema.type === 'object') {
+    const { properties, additionalProperties: others } = schema;
+    return {
+      ...schema,
+      ...(properties === undefined
+        ? {}
+        : {
+            properties: Object.fromEntries(
+              Object.entries(properties).map(([k, v]) => [k, withReferences(v)]),
+            ),
+          }),
+      ...(typeof others === 'object' ? { additionalProperties: withReferences(others) } : {}),
+    };
+  }
+  if (schema.type === 'array')
+    return schema.items === undefined ? schema : { ...schema, items: withReferences(schema.items) };
+  const { title, description, default: fallback, writeOnly, ...value } = schema;
+  const about = { title, description, default: fallback, writeOnly };
+  const said = Object.fromEntries(Object.entries(about).filter(([, each]) => each !== undefined));
+  return { ...said, anyOf: [value, REFERENCE] };
 }
 
 /** The schemas that apply at a path: several where the structure has alternatives, none off the structure. */
