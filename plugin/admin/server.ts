@@ -2,7 +2,7 @@ import type { AddressInfo } from 'node:net';
 import sse from '@fastify/sse';
 import swagger from '@fastify/swagger';
 import createFastify, { type FastifyInstance } from 'fastify';
-import { readConfiguredFile } from '../config/configured-file';
+import { readTlsFiles, type TlsMaterial } from '../config/tls-files';
 import type { AdminConfig } from '../config/types';
 import { DsbcError } from '../errors';
 import type { Logger } from '../telemetry/logger';
@@ -40,7 +40,7 @@ export interface AdminServer {
 
 /**
  * Starts the admin API.
- * @throws DsbcError DSBC_PORT_TAKEN; DSBC_CONFIG_INVALID if certificate or key can't be read
+ * @throws DsbcError DSBC_PORT_TAKEN; DSBC_CONFIG_INVALID if certificate or key can't be read, or don't fit
  */
 export async function startAdmin(options: AdminOptions): Promise<AdminServer> {
   const app = await buildAdmin(options);
@@ -133,13 +133,8 @@ function openapi({ version, config }: AdminOptions): object {
   };
 }
 
-function httpsOptions(config: AdminConfig): { https?: { cert: Buffer; key: Buffer } } {
-  const { cert_file: certFile, key_file: keyFile } = config;
-  if (certFile === undefined || keyFile === undefined) return {};
-  return {
-    https: {
-      cert: readConfiguredFile(['admin', 'cert_file'], certFile),
-      key: readConfiguredFile(['admin', 'key_file'], keyFile),
-    },
-  };
+function httpsOptions(config: AdminConfig): { https?: TlsMaterial } {
+  const { cert_file, key_file } = config;
+  if (cert_file === undefined || key_file === undefined) return {};
+  return { https: readTlsFiles(['admin'], { cert_file, key_file }) };
 }

@@ -156,8 +156,8 @@ export const ADVICE = {
   file_unreadable: {
     level: 'warning',
     reason:
-      'A file that is read at the start cannot be read here: on this machine `dsbc run` would refuse to start.',
-    fix: 'Put it there, readable for the user that runs dsbc. Checked on another machine than it serves on: `--no-files`.',
+      'A file that is read at the start cannot be read here, is no PEM, or holds another key than its certificate: on this machine `dsbc run` would refuse to start.',
+    fix: 'Put the right one there, readable for the user that runs dsbc. Checked on another machine than it serves on: `--no-files`.',
   },
   registry_unwritable: {
     level: 'warning',

@@ -23,6 +23,7 @@ export function crossCheck(config: Structure, context: z.RefinementCtx): void {
   checkSipServers(config, report);
   checkParties(config, report);
   checkTimes(config, report);
+  checkCertificates(config, report);
   checkNat(config, report);
   checkAdmin(config, report);
   checkGroup(config, report);
@@ -186,6 +187,22 @@ function checkNat(config: Structure, report: Report): void {
   );
   if (config.ha !== undefined && config.nat.keys.length === 0)
     report(['nat', 'keys'], 'at least one key, the same on every instance of the group', 'none');
+}
+
+/** A CA that nothing is checked by: whoever names it believes that there is TLS. */
+function checkCertificates({ sip_servers, log, registry }: Structure, report: Report): void {
+  sip_servers.forEach((server, index) => {
+    if (server.server === 'drachtio' && server.control.ca_file !== undefined && !server.control.tls)
+      report(['sip_servers', index, 'control', 'ca_file'], '`tls: true` with it', 'tls: false');
+  });
+  if (registry.driver === 'cassandra') {
+    const { cert_file: cert, key_file: key } = registry.tls ?? {};
+    if ((cert === undefined) !== (key === undefined))
+      report(['registry', 'tls'], '`cert_file` and `key_file` together, or neither', 'one of them');
+  }
+  const { ca_file: ca, protocol } = log.syslog ?? {};
+  if (ca !== undefined && protocol !== 'tls')
+    report(['log', 'syslog', 'ca_file'], '`protocol: tls` with it', `protocol: ${protocol}`);
 }
 
 function checkAdmin(config: Structure, report: Report): void {

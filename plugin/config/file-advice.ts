@@ -1,10 +1,9 @@
-import { accessSync, constants, existsSync, readFileSync, statSync } from 'node:fs';
+import { accessSync, constants, existsSync, statSync } from 'node:fs';
 import { dirname } from 'node:path';
 import { types } from 'node:util';
 import type { Advice } from './advice';
 import { ADVICE, type AdviceCode } from './advice-table';
-import { formatPath } from './problems';
-import { textsIn } from './texts';
+import { tlsProblems } from './tls-files';
 import type { Config } from './types';
 
 /** Looks whether the files that a configuration names are there for the one who asks: true only of this machine. */
@@ -13,12 +12,7 @@ export function fileAdvice(config: Config): readonly Advice[] {
   const give = (code: AdviceCode, path: string, about: string): void => {
     found.push({ code, path, about, ...ADVICE[code] });
   };
-  for (const [path, file] of filesOf(config)) {
-    const fault = faultOf(() => {
-      if (!readFileSync(file, 'latin1').includes('-----BEGIN ')) throw new Error('it is not PEM');
-    });
-    if (fault !== undefined) give('file_unreadable', path, fault);
-  }
+  for (const { path, found: fault } of tlsProblems(config)) give('file_unreadable', path, fault);
   const { registry } = config;
   if (registry.driver === 'lmdb') {
     const { R_OK, W_OK } = constants;
@@ -34,12 +28,6 @@ export function fileAdvice(config: Config): readonly Advice[] {
   }
   return found;
 }
-
-/** Every value whose key ends in `_file`, with its path. All of them are PEM. */
-const filesOf = (config: Config): (readonly [path: string, file: string])[] =>
-  [...textsIn(config)]
-    .filter(([path]) => String(path.at(-1)).endsWith('_file'))
-    .map(([path, file]) => [formatPath(path), file]);
 
 /** What is wrong, in the words of the system; undefined if nothing is. */
 function faultOf(look: () => void): string | undefined {

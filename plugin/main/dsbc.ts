@@ -1,6 +1,7 @@
 import { randomUUID } from 'node:crypto';
 import { Admission } from '../admission/admission';
 import { parseConfig } from '../config/config';
+import { readTlsFiles } from '../config/tls-files';
 import type { Config, ConfigInput } from '../config/types';
 import type { OwnRequestsParts } from '../dispatch/own-requests';
 import { DsbcError } from '../errors';
@@ -63,6 +64,8 @@ export class Dsbc {
   constructor(options: DsbcOptions) {
     const config = parseConfig(options.config);
     this.#settings = { config, snapshot: makeSnapshot(config) };
+    if (options.logger === undefined && config.log.syslog !== undefined)
+      readTlsFiles(['log', 'syslog'], config.log.syslog);
     this.#ownLog =
       options.logger === undefined ? createLog(config.log, { instance: config.instance }) : undefined;
     this.log = options.logger ?? this.#ownLog?.logger ?? failNoLogger();

@@ -1,5 +1,5 @@
 import type { ConnectionOptions } from 'node:tls';
-import { readConfiguredFile } from '../config/configured-file';
+import { readTlsFiles } from '../config/tls-files';
 import type { CassandraConfig, RegistryConfig } from '../config/types';
 import type { Logger } from '../telemetry/logger';
 import { initialiseCassandra } from './cassandra/initialise';
@@ -14,15 +14,7 @@ import { createMemoryRegistry } from './memory';
 import type { Registry } from './registry';
 
 function tlsOptions(tls: NonNullable<CassandraConfig['tls']>): ConnectionOptions {
-  const { ca_file, cert_file, key_file, verify } = tls;
-  return {
-    rejectUnauthorized: verify,
-    ...(ca_file === undefined ? {} : { ca: readConfiguredFile(['registry', 'tls', 'ca_file'], ca_file) }),
-    ...(cert_file === undefined
-      ? {}
-      : { cert: readConfiguredFile(['registry', 'tls', 'cert_file'], cert_file) }),
-    ...(key_file === undefined ? {} : { key: readConfiguredFile(['registry', 'tls', 'key_file'], key_file) }),
-  };
+  return { rejectUnauthorized: tls.verify, ...readTlsFiles(['registry', 'tls'], tls) };
 }
 
 /** The options of the Cassandra driver that a configuration asks for. */

@@ -1,5 +1,5 @@
 import { randomBytes } from 'node:crypto';
-import { readConfiguredFile } from '../config/configured-file';
+import { readTlsFiles } from '../config/tls-files';
 import type { Config, SipServerConfig } from '../config/types';
 import { startEmbeddedServer, type EmbeddedServer, type TokenFlow, type UdpErrorQueue } from '../embedded';
 import { DsbcError } from '../errors';
@@ -130,14 +130,7 @@ export class SipServers {
       port: control.port,
       secret: control.secret,
       ...(control.capture_port === undefined ? {} : { capturePort: control.capture_port }),
-      ...(control.tls
-        ? {
-            tls:
-              control.ca_file === undefined
-                ? {}
-                : { ca: readConfiguredFile(['sip_servers', index, 'control', 'ca_file'], control.ca_file) },
-          }
-        : {}),
+      ...(control.tls ? { tls: readTlsFiles(['sip_servers', index, 'control'], control) } : {}),
       times: {
         requestTimeoutMs: control.request_timeout_ms,
         pingIntervalMs: control.ping_interval_ms,

@@ -1,8 +1,10 @@
+import { generateKeyPairSync } from 'node:crypto';
 import { mkdtemp, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { main } from '../../plugin/cli/main';
 import { RecordedIo } from '../fixtures/io';
+import { tlsIdentity } from '../fixtures/tls-identity';
 
 const YAML = `domains: [example.com]
 sip_servers: [{ name: main, server: embedded, entry: { address: 127.0.0.1 } }]
@@ -78,7 +80,13 @@ describe('dsbc check', () => {
   });
 
   it('warns of files that are not there, cannot be used, or cannot be written', async () => {
-    await writeFile(join(dir, 'real.pem'), '-----BEGIN CERTIFICATE-----\n');
+    await writeFile(join(dir, 'real.pem'), `${tlsIdentity.cert}${tlsIdentity.key}`);
+    await writeFile(
+      join(dir, 'broken.pem'),
+      '-----BEGIN CERTIFICATE-----\nMIIB\n-----END CERTIFICATE-----\n',
+    );
+    const other = generateKeyPairSync('ec', { namedCurve: 'P-256' }).privateKey;
+    await writeFile(join(dir, 'other.pem'), other.export({ type: 'pkcs8', format: 'pem' }));
     await writeFile(join(dir, 'text.pem'), 'no certificate\n');
     const adviceOf = async (yaml: string, ...options: string[]) => {
       const { out, code } = await check(yaml, '--json', ...options);
@@ -91,8 +99,20 @@ describe('dsbc check', () => {
     expect(await adviceOf(admin('real.pem', 'real.pem'))).toEqual([]);
     expect(await adviceOf(admin('none.pem', 'text.pem'))).toEqual([
       "file_unreadable admin.cert_file: ENOENT: no such file or directory, open '/none.pem'",
-      'file_unreadable admin.key_file: it is not PEM',
+      expect.stringMatching(/^file_unreadable admin.key_file: \/text.pem: .*(DECODER|no start line)/),
     ]);
+    expect(await adviceOf(admin('text.pem', 'real.pem'))).toEqual([
+      'file_unreadable admin.cert_file: /text.pem: there is no certificate in it',
+    ]);
+    expect(await adviceOf(admin('broken.pem', 'real.pem'))).toEqual([
+      expect.stringMatching(/^file_unreadable admin.cert_file: \/broken.pem: /),
+    ]);
+    expect(await adviceOf(admin('real.pem', 'other.pem'))).toEqual([
+      'file_unreadable admin.key_file: another one in /other.pem',
+    ]);
+    expect(
+      await adviceOf(`${YAML}log: { syslog: { host: 127.0.0.1, protocol: tls, ca_file: none.pem } }\n`),
+    ).toEqual(["file_unreadable log.syslog.ca_file: ENOENT: no such file or directory, open '/none.pem'"]);
     expect(await adviceOf(admin('none.pem', 'text.pem'), '--no-files')).toEqual([]);
     const registry = (path: string) => `${YAML}registry: { driver: lmdb, path: ${path} }\n`;
     expect(await adviceOf(registry('registry.lmdb'))).toEqual([]);

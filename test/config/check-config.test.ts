@@ -374,6 +374,16 @@ describe('checkConfig', () => {
       'ha.peers[0].m1: expected an address of the other instance, not our own; found 10.0.0.2:7001',
     ],
     [
+      'a CA for a control connection in clear text',
+      (c) => ({ ...c, sip_servers: [server('a', { ca_file: '/ca.pem' })] }),
+      'sip_servers[0].control.ca_file: expected `tls: true` with it; found tls: false',
+    ],
+    [
+      'a CA for a LogServer in clear text',
+      (c) => ({ ...c, log: { syslog: { host: '10.0.0.1', ca_file: '/ca.pem' } } }),
+      'log.syslog.ca_file: expected `protocol: tls` with it; found protocol: udp',
+    ],
+    [
       'no domain for the Request-URI',
       (c) => ({ ...c, domains: [] }),
       'systems.source: expected `domain` here, or at least one of `domains` at the top; found neither',
