@@ -1,6 +1,7 @@
 import type { Socket } from 'node:dgram';
 import { createSocket } from 'node:dgram';
-import { isIPv6, SocketAddress } from 'node:net';
+import { lookup, type LookupOneOptions } from 'node:dns';
+import { isIP, isIPv6, SocketAddress } from 'node:net';
 import type { Logger } from '../../telemetry/logger';
 import type { GroupMessage } from '../group/message';
 import type { HeartbeatLink } from './statistics';
@@ -92,7 +93,7 @@ export class HeartbeatSockets {
 
   private bind(link: HeartbeatLink, endpoint: Endpoint): Promise<void> {
     const { log } = this.options;
-    const socket = createSocket({ type: isIPv6(endpoint.host) ? 'udp6' : 'udp4' });
+    const socket = createSocket({ type: isIPv6(endpoint.host) ? 'udp6' : 'udp4', lookup: atOnce });
     return new Promise((resolve) => {
       socket.on('error', (error) => {
         log.warn({ link, ...endpoint, err: error }, 'heartbeat link failed, tried again');
@@ -151,6 +152,20 @@ export class HeartbeatSockets {
       this.options.log.warn({ link, peer, err: error }, 'heartbeats cannot be sent');
     }
   }
+}
+
+/**
+ * An address needs no look-up. Node's own would put off its answer, and with it the datagram, until all promises are done: the
+ * lease that is to be renewed behind a heartbeat was renewed before it.
+ */
+function atOnce(
+  host: string,
+  options: LookupOneOptions,
+  callback: (error: NodeJS.ErrnoException | null, address: string, family: number) => void,
+): void {
+  const family = isIP(host);
+  if (family === 0) lookup(host, options, callback);
+  else callback(null, host, family);
 }
 
 const canonical = (host: string): string =>
