@@ -121,6 +121,7 @@ export function settleHandover(turn: Turn): void {
       enter(turn, 'STANDBY', 'the witness did not answer during a hand-over');
       return;
     case 'relinquish': {
+      if (state.draining) return;
       const { target, grant, then } = handover;
       endHandover(turn, then === 'leave', `${target} does not serve`);
       if (then === 'leave' || config.witness !== 'none') {

@@ -88,7 +88,8 @@ function noticeLateness(turn: Turn): void {
   if (now - state.due <= config.timing.late) return;
   if (isServing(state.name)) {
     noticeStall(turn);
-    if (isServing(state.name)) return;
+    // Once the addresses are let go, the word of the one that has them may wait: it is not silence.
+    if (isServing(state.name) && state.holding) return;
   }
   state.draining = true;
   state.drainAskedAt = now;
