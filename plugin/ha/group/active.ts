@@ -1,4 +1,4 @@
-import { mayHold, mustLetGoAt, releaseRow } from '../lease/witness';
+import { answersLately, mayHold, mustLetGoAt, releaseRow } from '../lease/witness';
 import { bestTarget, standbys } from './election';
 import { settleHandover, startHandover } from './handover';
 import { mayTakePlanned, plannedAllowedAt } from './switch-limit';
@@ -76,7 +76,7 @@ function considerSwitch(turn: Turn): void {
     return;
   }
   if (state.better?.by !== by) state.better = { by, since: now };
-  if (now < betterDueAt(turn) || !mayTakePlanned(turn)) return;
+  if (now < betterDueAt(turn) || !answersLately(turn) || !mayTakePlanned(turn)) return;
   const target = bestTarget(turn);
   if (target === undefined) return;
   startHandover(turn, {
@@ -156,6 +156,10 @@ export function onOperator(
       else state.maintenance = true;
       answer(true, `was ${state.name}`);
     }
+    return;
+  }
+  if (then !== 'leave' && !answersLately(turn)) {
+    answer(false, 'the witness does not answer');
     return;
   }
   const view = to === '' ? undefined : peerOf(state, to);

@@ -25,6 +25,15 @@ export function mayHold(turn: Turn): boolean {
   return config.witness === 'failsafe' && now + config.timing.witnessSpare <= acknowledgedUntil(turn);
 }
 
+/**
+ * The witness answered lately, so that the row can be given to another. Without it a hand-over ends with nobody having it
+ * until the witness is back.
+ */
+export function answersLately({ config, state, now }: Turn): boolean {
+  const { heartbeat, witnessTimeout } = config.timing;
+  return config.witness === 'none' || now - state.witness.answeredAt <= heartbeat + witnessTimeout;
+}
+
 /** Until when no peer can claim, because each has said it heard us as the holder (failsafe). */
 function acknowledgedUntil(turn: Turn): number {
   const { config, state } = turn;

@@ -177,6 +177,41 @@ describe('the group in virtual time', () => {
     expect(owner(world)).not.toBe(active);
   });
 
+  it('an active that stalls after it let go reads that the other serves before it would take the addresses back', () => {
+    for (let seed = 0; seed < 20; seed++) {
+      const world = worldOf(2, { random: new Random(seed) });
+      world.allowOverlap = false;
+      startAll(world);
+      world.run(4000);
+      const active = owner(world);
+      const target = world.nodes.find((node) => node !== active)!;
+      world.operate(active, 'handover');
+      while (active.state.handover?.phase !== 'relinquish') world.run(world.now + 0.05);
+      world.stall(active, 300);
+      world.run(world.now + 3000);
+      expect(world.owners.map(({ id }) => id)).toEqual([active.id, target.id]);
+    }
+  });
+
+  it('failsafe: no planned hand-over while the witness is away, or nobody would have the addresses until it is back', () => {
+    const world = worldOf(2, { witness: 'failsafe' });
+    startAll(world);
+    world.run(8000);
+    const active = owner(world);
+    for (const node of world.nodes) node.witnessCut = true;
+    world.run(12_000);
+    expect(owner(world)).toBe(active);
+    const request = world.operate(active, 'handover');
+    world.run(16_000);
+    expect(world.answers.get(request)).toEqual(expect.objectContaining({ done: false }));
+    expect(owner(world)).toBe(active);
+    for (const node of world.nodes) node.witnessCut = false;
+    world.run(18_000);
+    const again = world.operate(active, 'handover');
+    world.run(20_000);
+    expect(world.answers.get(again)?.done).toBe(true);
+  });
+
   it('scenario 5: a terminating active whose target dies after READY is replaced by the third instance', () => {
     const world = worldOf(3);
     startAll(world);
