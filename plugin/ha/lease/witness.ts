@@ -144,6 +144,8 @@ export function onWitnessReply(turn: Turn, id: number, reply: WitnessReply): Wit
   // A holder reads, or is refused, only in doubt about a request of its own: now it knows where to renew from.
   if (state.holding) update(turn, { nextPollAt: now });
   if (pending.operation === 'transfer') return 'transfer-refused';
+  // A renewal was under way when it was released, and came first.
+  if (pending.operation === 'release' && !state.holding) releaseRow(turn);
   return state.holding && row?.owner !== config.id ? 'lost' : undefined;
 }
 
