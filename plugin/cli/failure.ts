@@ -13,7 +13,10 @@ const EXIT_BY_CODE: Partial<Record<ErrorCode, number>> = {
 /** The exit code and the text for what a command threw. Program faults keep their stack, the rest needs none. */
 export function failureOf(error: unknown, command: string): { readonly exit: number; readonly text: string } {
   if (error instanceof UsageError)
-    return { exit: EXIT.usage, text: `dsbc: ${error.message}\nTry: dsbc help ${command}` };
+    return {
+      exit: EXIT.usage,
+      text: `dsbc: ${error.message}\nTry: dsbc help${command === 'help' ? '' : ` ${command}`}`,
+    };
   if (error instanceof DsbcError) {
     const [first = '', ...rest] = error.message.split('\n');
     const text = [`dsbc: ${first} (${error.code})`, ...rest].join('\n') + causeOf(error) + hintFor(error);

@@ -1,6 +1,7 @@
 import type { ClientOutcome, SipLink } from '../link/sip-link';
 import type { PingTarget } from '../nat/keepalive';
 import { isStream } from '../nat/flow';
+import type { NameFaults } from './name-faults';
 import type { Presence } from '../relay/node-check';
 import type { ProbeTarget } from '../routing/health';
 import type { Sighting } from '../routing/node-health';
@@ -12,6 +13,7 @@ export interface OwnRequestsParts {
   readonly now: () => number;
   /** A new tag or Call-ID. */
   readonly newId: () => string;
+  readonly names: NameFaults;
 }
 
 /** Asks a node whether it is there. */
@@ -30,7 +32,11 @@ export async function probe(
     nextHop: destination.uri,
     timeoutMs,
   });
-  return sightingOf(outcome, parts.now() - start);
+  const sighting = sightingOf(outcome, parts.now() - start);
+  if (outcome.kind !== 'transport_error') return sighting;
+  const left = Math.max(0, timeoutMs - (parts.now() - start));
+  const reason = await parts.names.of(destination.uri, left);
+  return reason === undefined ? sighting : { kind: 'transport_error', reason };
 }
 
 /** Whether a node refuses what this server sends it. */

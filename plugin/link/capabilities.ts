@@ -15,6 +15,10 @@ const NAMES: Readonly<Record<string, keyof LinkCapabilities>> = {
   request_uri: 'proxiedRequestUri',
 };
 
+/** A server in words: the embedded one tells as its version which drachtio-server's protocol it speaks. */
+export const serverName = (version = '', token = ''): string =>
+  token.startsWith('dsbc-embedded') ? `embedded (protocol of ${version})` : version;
+
 /** Reads the token `dsbc-embedded;caps=a,b`; without it the server is taken for a drachtio-server. */
 export function readCapabilities(token: string | undefined): LinkCapabilities {
   const list = /;caps=([^;|]*)/.exec(token ?? '')?.[1];

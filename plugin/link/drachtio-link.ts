@@ -1,7 +1,7 @@
 import type { Socket } from 'node:net';
 import type { MonotonicClock } from '../telemetry/clock';
 import type { Logger } from '../telemetry/logger';
-import { readCapabilities } from './capabilities';
+import { readCapabilities, serverName } from './capabilities';
 import { Cancels } from './cancels';
 import { CommandChannel } from './command-channel';
 import { readFrame, readHostports, transportAddress, type ReplyFrame } from './control-message';
@@ -281,7 +281,8 @@ export class DrachtioLink implements DialogLink {
     this.addresses = readHostports(frame.tokens[0] ?? '');
     this.bound = readHostports(frame.tokens[2] ?? '');
     this.capabilities = readCapabilities(frame.tokens[3]);
-    this.log.info({ server: frame.tokens[1], addresses: frame.tokens[0] }, 'link up');
+    const [addresses, version, , said = ''] = frame.tokens;
+    this.log.info({ server: serverName(version, said), addresses }, 'link up');
     this.onUp(socket);
   }
 

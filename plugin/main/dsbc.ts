@@ -3,6 +3,7 @@ import { Admission } from '../admission/admission';
 import { parseConfig } from '../config/config';
 import { readTlsFiles } from '../config/tls-files';
 import type { Config, ConfigInput } from '../config/types';
+import { NameFaults } from '../dispatch/name-faults';
 import type { OwnRequestsParts } from '../dispatch/own-requests';
 import { DsbcError } from '../errors';
 import type { Group } from '../ha/group';
@@ -323,6 +324,7 @@ export class Dsbc {
       linkOf: (entry) => this.servers.linkOf(entry),
       now: this.#now,
       newId: randomUUID,
+      names: new NameFaults(),
     };
   }
 

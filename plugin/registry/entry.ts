@@ -20,12 +20,15 @@ const isName = (value: unknown): value is string =>
   (value.length * 3 <= MAX_NAME_BYTES || Buffer.byteLength(value) <= MAX_NAME_BYTES) &&
   !UNSAFE.test(value);
 
-const NAME = `a text of 1 to ${MAX_NAME_BYTES} bytes without control characters`;
+const NAME = `a text of 1 to ${MAX_NAME_BYTES} bytes without control characters, and without blanks at its ends`;
+
+/** Blanks at the ends are a slip of who wrote the file: no request and no configuration has them. */
+export const isNewName = (value: unknown): value is string => isName(value) && value === value.trim();
 
 function checkNames(what: string, fields: Readonly<Record<string, unknown>>, optional: boolean): void {
   for (const [field, value] of Object.entries(fields)) {
     if (optional && value === undefined) continue;
-    if (!isName(value)) throw fault(what, field, NAME, value);
+    if (!isNewName(value)) throw fault(what, field, NAME, value);
   }
 }
 

@@ -1,4 +1,5 @@
 import { hostname } from 'node:os';
+import { types } from 'node:util';
 import pino from 'pino';
 import type { Logger } from './logger';
 import { redactor } from './redaction';
@@ -54,6 +55,7 @@ export function createLog(settings: LogSettings, options: LogOptions): Log {
       base: { instance: options.instance },
       timestamp: pino.stdTimeFunctions.isoTime,
       formatters: { level: (label) => ({ level: label }), log: clean },
+      serializers: { err: serializeError },
     },
     {
       write: (line: string): void => {
@@ -70,6 +72,23 @@ export function createLog(settings: LogSettings, options: LogOptions): Log {
       await stdout?.close();
     },
   };
+}
+
+/** pino's form of an error; but a cause whose words the message already has is not said twice in it. */
+function serializeError(error: Error): pino.SerializedError {
+  const plain = pino.stdSerializers.err(error);
+  if (types.isNativeError(error)) plain.message = messageOf(error);
+  return plain;
+}
+
+function messageOf(error: Error): string {
+  let message = '';
+  const seen = new Set<unknown>();
+  for (let each: unknown = error; types.isNativeError(each) && !seen.has(each); each = each.cause) {
+    seen.add(each);
+    if (!message.includes(each.message)) message += `${message === '' ? '' : ': '}${each.message}`;
+  }
+  return message;
 }
 
 /** pino cleans the fields of a line, but not those of a child. */

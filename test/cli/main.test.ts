@@ -53,7 +53,7 @@ describe('dsbc', () => {
     expect((await dsbc(['stat'])).err).toBe(
       'dsbc: there is no command "stat": did you mean status?\nTry: dsbc help\n',
     );
-    expect((await dsbc(['help', 'chek'])).err).toContain('did you mean check?');
+    expect((await dsbc(['help', 'chek'])).err).toMatch(/did you mean check\?\nTry: dsbc help\n$/);
     for (const word of ['dance', 'x', '-x']) expect((await dsbc([word])).err).not.toContain('did you mean');
   });
 

@@ -1,3 +1,4 @@
+import { serverName } from '../../plugin/link/capabilities';
 import { untilConnected } from '../../plugin/link/create-link';
 import { ControlServer } from '../fixtures/control-server';
 import { tlsIdentity } from '../fixtures/tls-identity';
@@ -36,6 +37,8 @@ describe('the connection to a SIP server', () => {
       exactHeaders: true,
       dropRequests: false,
     });
+    expect(serverName('v0.9.10-1-g9c2dd4cb6a')).toBe('v0.9.10-1-g9c2dd4cb6a');
+    expect(serverName('v0.9.10', 'dsbc-embedded;caps=drop')).toBe('embedded (protocol of v0.9.10)');
   });
 
   it.each([

@@ -47,6 +47,18 @@ describe('createLog', () => {
     expect(text).toContain('To: x');
   });
 
+  it('says no cause twice', () => {
+    const { lines, logger } = logTo();
+    const inner = new Error('ENOENT: no such file');
+    const between = new Error('it cannot be read', { cause: inner });
+    logger.warn({ err: new Error('x cannot be read: ENOENT: no such file', { cause: inner }) }, 'not read');
+    logger.warn({ err: new Error('outer', { cause: between }) }, 'not read');
+    expect(lines.map((line) => (line['err'] as Error).message)).toEqual([
+      'x cannot be read: ENOENT: no such file',
+      'outer: it cannot be read: ENOENT: no such file',
+    ]);
+  });
+
   it('keeps errors with stack and cause', () => {
     const { lines, logger } = logTo();
     logger.error({ err: new Error('outer', { cause: new Error('inner') }) }, 'failed');

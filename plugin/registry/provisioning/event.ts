@@ -1,6 +1,6 @@
 import { z } from 'zod';
 import { problemsOf } from '../../config/problems';
-import { isStorableKey } from '../entry';
+import { isNewName } from '../entry';
 
 /** Event types that change the registry; any other is answered 202 and counted. */
 export const EVENT_TYPES = [
@@ -19,9 +19,7 @@ export const EVENT_TYPES = [
 ] as const;
 export type EventType = (typeof EVENT_TYPES)[number];
 
-const name = z
-  .string()
-  .refine((text) => isStorableKey({ kind: 'account', value: text }), 'a text that can be stored as a key');
+const name = z.string().refine((text) => isNewName(text), 'a text that can be stored as a key');
 /** PortaBilling's numbers may come as text. */
 const id = z.union(
   [name, z.number().int().nonnegative().transform(String)],
