@@ -48,7 +48,14 @@ export const statusView = z.object({
     })
     .nullable()
     .describe('The native addon or its TypeScript twin; null before the start.'),
-  log_lines_dropped: z.number(),
+  log_lines_dropped: z.number().describe('Lines that the LogServer or the standard output did not take.'),
+  log_server: z
+    .object({
+      up: z.boolean().describe('Nothing is known against it; over UDP only a refusal is seen.'),
+      trouble: z.string().describe('Why it is not reached; empty if it is.'),
+    })
+    .nullable()
+    .describe('The LogServer of `log.syslog`; null without one, or where the application logs.'),
 });
 
 const operatorView = z.object({

@@ -121,6 +121,10 @@ const nativeText = ({ running, mode, reason }: NonNullable<StatusView['native']>
 const registryText = ({ driver, up, trouble }: StatusView['registry']): string =>
   up ? `${driver} up` : `${driver} away: ${trouble}`;
 
+/** Said only where something is to be done about it. */
+const logServerLines = ({ log_server: server, log_lines_dropped: dropped }: StatusView): string[] =>
+  server === null || server.up ? [] : [`LogServer not reached: ${server.trouble}; ${dropped} lines dropped`];
+
 function statusText(status: StatusView, sites: readonly SiteView[], group: GroupView | null): string {
   const percent = (share: number): string => `${Number((share * 100).toFixed(1))} %`;
   const sum = (counts: Readonly<Record<string, number>>): string =>
@@ -153,6 +157,7 @@ function statusText(status: StatusView, sites: readonly SiteView[], group: Group
     head,
     `${status.in_flight} requests under way, ${sum(status.requests)} since start; registry ${registryText(status.registry)}`,
     ...(status.native === null ? [] : [nativeText(status.native)]),
+    ...logServerLines(status),
     '',
     servers,
     '',

@@ -163,6 +163,11 @@ export class Dsbc {
     return this.#ownLog?.dropped() ?? 0;
   }
 
+  /** Why the LogServer is not reached: empty if nothing is known against it; undefined if there is none. */
+  get logServerTrouble(): string | undefined {
+    return this.#ownLog?.logServerTrouble();
+  }
+
   /** True when requests can be served: started, and at least one SIP server connected. */
   get isReady(): boolean {
     return (

@@ -54,6 +54,8 @@ export function keepGauges(dsbc: Dsbc, sites: SitesDesk, { events, group }: Gaug
     metrics.set('dsbc_flows', {}, dsbc.bindings.flowCount);
     grow('dsbc_bindings_refused_total', dsbc.bindings.refused);
     grow('dsbc_log_lines_dropped_total', dsbc.logLinesDropped);
+    if (dsbc.logServerTrouble !== undefined)
+      metrics.set('dsbc_logserver_up', {}, dsbc.logServerTrouble === '' ? 1 : 0);
     const pings = dsbc.keepalive?.counts;
     if (pings !== undefined) {
       metrics.add('dsbc_pings_total', { result: 'answered' }, totals.growth('answered', pings.answered));

@@ -40,7 +40,12 @@ export async function status(dsbc: Dsbc, startedAt: number, now: number): Promis
     registry: registryState(dsbc),
     native: dsbc.native ?? null,
     log_lines_dropped: dsbc.logLinesDropped,
+    log_server: logServer(dsbc),
   };
+}
+
+function logServer({ logServerTrouble: trouble }: Dsbc): StatusView['log_server'] {
+  return trouble === undefined ? null : { up: trouble === '', trouble };
 }
 
 /** A store that tells when it is away is believed again so long after a look-up failed, in ms. */

@@ -28,6 +28,8 @@ export interface Log {
   readonly logger: Logger;
   /** Lines that did not reach the LogServer, or that nobody took from the standard output. */
   readonly dropped: () => number;
+  /** Why the LogServer is not reached: empty if nothing is known against it; undefined if there is none. */
+  readonly logServerTrouble: () => string | undefined;
   /** Writes out what waits; idempotent. */
   close(): Promise<void>;
 }
@@ -45,7 +47,16 @@ const DEFAULT_PORT = { udp: 514, tcp: 601, tls: 6514 } as const;
 
 /** One line of JSON per event: `level`, `time` (ISO 8601), `instance`, the fields, `msg`. */
 export function createLog(settings: LogSettings, options: LogOptions): Log {
-  const syslog = settings.syslog === undefined ? undefined : startSyslog(settings.syslog, options);
+  const { syslog: server } = settings;
+  const syslog =
+    server === undefined
+      ? undefined
+      : startSyslog(server, options, (trouble) => {
+          const about = { server: `${server.host}:${portOf(server)}`, protocol: server.protocol };
+          if (trouble !== undefined)
+            root.warn({ ...about, reason: trouble }, 'LogServer not reached: lines wait for it, trying on');
+          else root.info({ ...about, dropped: syslog?.dropped ?? 0 }, 'LogServer reached again');
+        });
   const stdout = options.write === undefined ? new Stdout() : undefined;
   const write = options.write ?? ((line: string) => stdout?.write(line));
   const clean = redactor(settings.mask_numbers);
@@ -67,6 +78,7 @@ export function createLog(settings: LogSettings, options: LogOptions): Log {
   return {
     logger: loggerOn(root, clean),
     dropped: () => (syslog?.dropped ?? 0) + (stdout?.dropped ?? 0),
+    logServerTrouble: () => (syslog === undefined ? undefined : (syslog.trouble ?? '')),
     close: async () => {
       await syslog?.close();
       await stdout?.close();
@@ -105,17 +117,25 @@ function loggerOn(
   };
 }
 
-function startSyslog(settings: NonNullable<LogSettings['syslog']>, options: LogOptions): Syslog {
+const portOf = ({ port, protocol }: NonNullable<LogSettings['syslog']>): number =>
+  port ?? DEFAULT_PORT[protocol];
+
+function startSyslog(
+  settings: NonNullable<LogSettings['syslog']>,
+  options: LogOptions,
+  onTrouble: (trouble: string | undefined) => void,
+): Syslog {
   const { host, protocol, facility, app_name: appName } = settings;
   return new Syslog(
     {
       host,
       protocol,
-      port: settings.port ?? DEFAULT_PORT[protocol],
+      port: portOf(settings),
       bufferLines: settings.buffer_lines,
       caFile: settings.ca_file,
       header: { facility, appName, hostname: hostname(), processId: process.pid },
     },
     options.syslogWorkerFile,
+    onTrouble,
   );
 }

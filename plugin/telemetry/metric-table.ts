@@ -176,6 +176,11 @@ export const METRICS = {
     labels: ['reason'],
   },
   dsbc_config_reloads_total: { type: 'counter', help: 'Reloads: applied or rejected.', labels: ['outcome'] },
+  dsbc_logserver_up: {
+    type: 'gauge',
+    help: '1 while nothing is known against the LogServer of `log.syslog`; over UDP only a refusal is seen. Absent without one.',
+    labels: [],
+  },
   dsbc_log_lines_dropped_total: {
     type: 'counter',
     help: 'Log lines that could not be sent to the LogServer, or that nobody took from the standard output.',

@@ -24,6 +24,8 @@ export interface SyslogCounts {
 /** Pause before another attempt, doubled up to the second number. */
 const RETRY_MS = [250, 5000] as const;
 const CONNECT_TIMEOUT_MS = 5000;
+/** So long nothing must go wrong before a LogServer that was away counts as back: one that closes at once is not. */
+const SETTLED_MS = 2000;
 /** Bytes handed to the kernel and not yet taken; beyond it lines wait in the buffer. */
 const MAX_UNSENT_BYTES = 262_144;
 
@@ -43,14 +45,24 @@ export class SyslogSender {
   #retry: NodeJS.Timeout | undefined;
   #pause: number = RETRY_MS[0];
   #closed = false;
+  #trouble: string | undefined;
+  #settled: NodeJS.Timeout | undefined;
+  readonly #onTrouble: () => void;
 
-  constructor(settings: SyslogSettings) {
+  /** @param onTrouble called when the LogServer is lost, or is back: `trouble` says which */
+  constructor(settings: SyslogSettings, onTrouble: () => void = () => undefined) {
     this.#settings = settings;
+    this.#onTrouble = onTrouble;
     this.#open();
   }
 
   get counts(): Readonly<SyslogCounts> {
     return this.#counts;
+  }
+
+  /** Why the LogServer is not reached; undefined: nothing is known against it. Over UDP only refusals are seen. */
+  get trouble(): string | undefined {
+    return this.#trouble;
   }
 
   /** Lines that wait. */
@@ -74,6 +86,7 @@ export class SyslogSender {
       await new Promise((resolve) => setTimeout(resolve, 10));
     this.#closed = true;
     clearTimeout(this.#retry);
+    clearTimeout(this.#settled);
     this.#counts.dropped += this.waiting;
     this.#buffer = [];
     this.#first = 0;
@@ -103,7 +116,10 @@ export class SyslogSender {
       if ((this.#stream?.writableLength ?? 0) > MAX_UNSENT_BYTES) return;
       const message = syslogMessage(this.#shift(), this.#settings.header);
       if (this.#udp === undefined) this.#stream?.write(syslogFrame(message));
-      else this.#udp.send(syslogDatagram(message));
+      else {
+        this.#udp.send(syslogDatagram(message));
+        this.#well();
+      }
       this.#counts.sent++;
     }
   }
@@ -120,13 +136,14 @@ export class SyslogSender {
     lookup(host, (error, address) => {
       if (this.#closed) return;
       if (error !== null) {
+        this.#failed(error.message);
         this.#again();
         return;
       }
       const socket = createSocket(isIPv6(address) ? 'udp6' : 'udp4');
       this.#udp = socket;
       // ICMP "port unreachable" for a line before; the socket stays good, UDP knows no more than that.
-      socket.on('error', () => undefined);
+      socket.on('error', (fault) => this.#failed(fault.message));
       socket.connect(port, address, () => this.#onReady());
     });
   }
@@ -141,23 +158,26 @@ export class SyslogSender {
               this.#onReady(),
             )
           : connectTcp({ host, port }, () => this.#onReady());
-    } catch {
+    } catch (error) {
       // The CA file is gone or bad; it may be put right.
+      this.#failed(String(error));
       this.#again();
       return;
     }
     this.#stream = stream;
     stream.setTimeout(CONNECT_TIMEOUT_MS, () => {
-      if (!this.#ready) stream.destroy();
+      if (!this.#ready) stream.destroy(new Error(`no answer within ${CONNECT_TIMEOUT_MS / 1000} s`));
     });
     stream.setKeepAlive(true, 10_000);
     stream.on('drain', () => this.#drain());
     // 'close' follows and does the rest.
-    stream.on('error', () => undefined);
+    let reason = 'it closed the connection';
+    stream.on('error', (error) => (reason = error.message));
     stream.on('end', () => stream.destroy());
     stream.on('data', () => undefined);
     stream.on('close', () => {
       this.#ready = false;
+      this.#failed(reason);
       this.#again();
     });
   }
@@ -165,7 +185,26 @@ export class SyslogSender {
   #onReady(): void {
     this.#ready = true;
     this.#pause = RETRY_MS[0];
+    if (this.#udp === undefined) this.#well();
     this.#drain();
+  }
+
+  #failed(reason: string): void {
+    if (this.#closed) return;
+    clearTimeout(this.#settled);
+    this.#settled = undefined;
+    const isNew = this.#trouble === undefined;
+    this.#trouble = reason;
+    if (isNew) this.#onTrouble();
+  }
+
+  #well(): void {
+    if (this.#trouble === undefined) return;
+    this.#settled ??= setTimeout(() => {
+      this.#settled = undefined;
+      this.#trouble = undefined;
+      this.#onTrouble();
+    }, SETTLED_MS);
   }
 
   #again(): void {

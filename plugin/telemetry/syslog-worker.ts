@@ -12,13 +12,16 @@ export interface FromWorker {
   readonly lines: number;
   readonly sent: number;
   readonly dropped: number;
+  /** Why the LogServer is not reached. */
+  readonly trouble: string | undefined;
 }
 
 const port = parentPort;
 if (port !== null) {
-  const sender = new SyslogSender(workerData as SyslogSettings);
+  const sender = new SyslogSender(workerData as SyslogSettings, () => tell('taken', 0));
   const tell = (type: FromWorker['type'], lines: number): void => {
-    port.postMessage({ type, lines, ...sender.counts } satisfies FromWorker);
+    const { counts, trouble } = sender;
+    port.postMessage({ type, lines, ...counts, trouble } satisfies FromWorker);
   };
   // Dropped lines may grow while nothing is said: the counts go out at least once a second.
   const timer = setInterval(() => tell('taken', 0), 1000);

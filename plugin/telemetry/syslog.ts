@@ -24,11 +24,21 @@ export class Syslog {
   #restart: NodeJS.Timeout | undefined;
   #closing: Promise<void> | undefined;
   #onClosed: (() => void) | undefined;
+  #trouble: string | undefined;
+  readonly #onTrouble: (trouble: string | undefined) => void;
 
-  /** @param workerFile the compiled worker; only tests that run from sources give one */
-  constructor(settings: SyslogSettings, workerFile = join(__dirname, 'syslog-worker.js')) {
+  /**
+   * @param workerFile the compiled worker; only tests that run from sources give one
+   * @param onTrouble told that the LogServer is lost, and why, or that it is back
+   */
+  constructor(
+    settings: SyslogSettings,
+    workerFile = join(__dirname, 'syslog-worker.js'),
+    onTrouble: (trouble: string | undefined) => void = () => undefined,
+  ) {
     this.#settings = settings;
     this.#workerFile = workerFile;
+    this.#onTrouble = onTrouble;
     this.#start();
   }
 
@@ -40,6 +50,11 @@ export class Syslog {
   /** Lines that never will be. */
   get dropped(): number {
     return this.#droppedHere + this.#before.dropped + this.#counts.dropped;
+  }
+
+  /** Why the LogServer is not reached; undefined: nothing is known against it. */
+  get trouble(): string | undefined {
+    return this.#trouble;
   }
 
   /** Takes one line, without its line end. */
@@ -88,9 +103,16 @@ export class Syslog {
       this.#outstanding -= message.lines;
       this.#counts = { sent: message.sent, dropped: message.dropped };
       if (message.type === 'closed') this.#onClosed?.();
+      else this.#heard(message.trouble);
     });
     worker.on('error', () => undefined);
     worker.on('exit', () => this.#onExit());
+  }
+
+  #heard(trouble: string | undefined): void {
+    const isNew = (trouble === undefined) !== (this.#trouble === undefined);
+    this.#trouble = trouble;
+    if (isNew && this.#closing === undefined) this.#onTrouble(trouble);
   }
 
   #onExit(): void {

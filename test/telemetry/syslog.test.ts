@@ -62,7 +62,9 @@ describe('a log with a LogServer', () => {
     for (const close of closers.splice(0).reverse()) await close();
   });
 
+  const said: { msg: string; reason?: string; server?: string; dropped?: number }[] = [];
   const logTo = (syslog: Partial<NonNullable<LogSettings['syslog']>>) => {
+    said.length = 0;
     const log = createLog(
       {
         level: 'info',
@@ -76,7 +78,11 @@ describe('a log with a LogServer', () => {
           ...syslog,
         },
       },
-      { instance: 'dsbc-1', write: () => undefined, syslogWorkerFile },
+      {
+        instance: 'dsbc-1',
+        write: (line) => said.push(JSON.parse(line) as (typeof said)[number]),
+        syslogWorkerFile,
+      },
     );
     closers.push(() => log.close());
     return log;
@@ -143,8 +149,46 @@ describe('a log with a LogServer', () => {
     for (let i = 0; i < 50; i++) log.logger.info({ i }, 'meanwhile');
     await new Promise((r) => setTimeout(r, 300));
     const second = await frameServer((onSocket) => createTcpServer(onSocket), first.port);
-    await until(() => second.frames.messages.length === 50);
+    // And what the log itself says of the loss.
+    await until(() => second.frames.messages.length >= 51);
+    expect(second.frames.messages.filter((line) => line.includes('meanwhile'))).toHaveLength(50);
     expect(log.dropped()).toBe(0);
+  });
+
+  it.each(['tcp', 'udp'] as const)('says once that the LogServer is not reached (%s)', async (protocol) => {
+    const dead = await frameServer((onSocket) => createTcpServer(onSocket));
+    await dead.stop();
+    const log = logTo({ port: dead.port, protocol });
+    expect(log.logServerTrouble()).toBe('');
+    log.logger.info({}, 'x');
+    await until(() => log.logServerTrouble() !== '');
+    log.logger.info({}, 'y');
+    await new Promise((r) => setTimeout(r, 400));
+    expect(said.map(({ msg }) => msg)).toEqual([
+      'x',
+      'LogServer not reached: lines wait for it, trying on',
+      'y',
+    ]);
+    expect(said[1]).toMatchObject({
+      server: `127.0.0.1:${dead.port}`,
+      reason: expect.stringContaining('ECONNREFUSED') as string,
+    });
+    expect(log.logServerTrouble()).toContain('ECONNREFUSED');
+  });
+
+  it('says that the LogServer was lost, and is back when its connection has held', async () => {
+    const first = await frameServer((onSocket) => createTcpServer(onSocket));
+    const log = logTo({ port: first.port, protocol: 'tcp' });
+    log.logger.info({}, 'x');
+    await until(() => first.frames.messages.length === 1);
+    await first.stop();
+    await until(() => said.length === 2);
+    const second = await frameServer((onSocket) => createTcpServer(onSocket), first.port);
+    await until(() => said.length === 3);
+    expect(said[2]).toMatchObject({ msg: 'LogServer reached again', dropped: 0 });
+    expect(log.logServerTrouble()).toBe('');
+    await until(() => second.frames.messages.length === 2);
+    expect(second.frames.messages[0]).toContain('LogServer not reached');
   });
 
   it('drops and counts lines beyond its buffer while the LogServer is dead, and logging costs no more', async () => {
@@ -155,10 +199,11 @@ describe('a log with a LogServer', () => {
       for (let i = 0; i < 100; i++) log.logger.info({ i }, 'x');
       await new Promise((r) => setTimeout(r, 20));
     }
-    await until(() => log.dropped() >= 1900);
-    expect(log.dropped()).toBe(1900);
+    // One line more: that the LogServer is not reached.
+    await until(() => log.dropped() >= 1901);
+    expect(log.dropped()).toBe(1901);
     await log.close();
-    expect(log.dropped()).toBe(2000);
+    expect(log.dropped()).toBe(2001);
   });
 
   it('goes on after its worker died', async () => {
