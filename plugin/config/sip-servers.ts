@@ -45,7 +45,9 @@ const control = z
       .default(1000)
       .describe('Longest pause between two attempts to connect.'),
   })
-  .describe('How to reach the control port of drachtio-server.');
+  .describe(
+    'How to reach the control port of drachtio-server. Not used in an application, whose `srf` is connected already.',
+  );
 
 const embeddedServer = z.strictObject({
   name: name.describe('Name in logs, metrics and API.'),

@@ -28,6 +28,7 @@ import { createLog, type Log } from '../telemetry/log';
 import type { Logger } from '../telemetry/logger';
 import { MetricsRegistry } from '../telemetry/metrics';
 import { TalliedLines } from '../telemetry/tallied-lines';
+import { checkOptions } from './check-options';
 import { configuredHooks, hookDefaults } from './configured-hooks';
 import type { DsbcOptions, DsbcState, Middleware } from './dsbc-options';
 import { Service } from './service';
@@ -63,6 +64,7 @@ export class Dsbc {
   #stopping: Promise<void> | undefined;
 
   constructor(options: DsbcOptions) {
+    checkOptions(options);
     const config = parseConfig(options.config);
     this.#settings = { config, snapshot: makeSnapshot(config) };
     if (options.logger === undefined && config.log.syslog !== undefined)
