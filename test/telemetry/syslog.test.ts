@@ -134,8 +134,11 @@ describe('a log with a LogServer', () => {
     const stranger = logTo({ port, protocol: 'tls' });
     stranger.logger.info({}, 'never arrives');
     await until(() => frames.messages.length === 1);
+    await until(() => stranger.logServerTrouble() !== '');
+    expect(stranger.logServerTrouble()).toContain('self-signed');
     await stranger.close();
-    expect(stranger.dropped()).toBe(1);
+    // This one, and that the LogServer is not reached.
+    expect(stranger.dropped()).toBe(2);
     expect(frames.messages).toEqual([expect.stringContaining('over tls')]);
   });
 
