@@ -12,6 +12,7 @@ import { LegIds } from './leg-ids';
 import {
   FAILOVER_STATUSES,
   giveBadGateway,
+  silenceMs,
   unreachable,
   withRetryAfter,
   type AttemptRecord,
@@ -108,7 +109,7 @@ class BridgedCall {
     for (const target of targets.slice(0, limits.maxAttempts)) {
       const left = end - this.dependencies.now();
       if (left <= 0 || this.request.cancelled) break;
-      const result = await this.attempt(target, Math.min(limits.timeoutMs, left));
+      const result = await this.attempt(target, Math.min(silenceMs(limits, targets), left));
       if (result !== 'next') return result;
     }
     if (this.request.cancelled) return { kind: 'cancelled', attempts: this.attempts };

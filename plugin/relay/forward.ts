@@ -8,6 +8,7 @@ import type { InProgress } from './in-progress';
 import {
   FAILOVER_STATUSES,
   giveBadGateway,
+  silenceMs,
   unreachable,
   withRetryAfter,
   type AttemptRecord,
@@ -94,7 +95,7 @@ class Forwarding {
     for (const target of targets.slice(0, limits.maxAttempts)) {
       const left = end - this.dependencies.now();
       if (left <= 0) break;
-      const goOn = await this.attempt(target, Math.min(limits.timeoutMs, left), left);
+      const goOn = await this.attempt(target, Math.min(silenceMs(limits, targets), left), left);
       if (this.request.cancelled) return { kind: 'cancelled', attempts: this.attempts };
       if (!goOn) break;
     }

@@ -46,18 +46,28 @@ export class GuardedCall {
 
 /** The calls under guarded failover. Each is removed when its first `proxy` ends, which has a deadline. */
 export class GuardedCalls {
-  private readonly calls = new Map<string, GuardedCall>();
+  /** Of one key there may be several: a proxy that rings two devices of an account sends each the same INVITE with a branch of its own. */
+  private readonly calls = new Map<string, GuardedCall[]>();
+  private count = 0;
 
   get size(): number {
-    return this.calls.size;
+    return this.count;
   }
 
   add(call: GuardedCall): void {
-    this.calls.set(call.key, call);
+    const forks = this.calls.get(call.key);
+    if (forks === undefined) this.calls.set(call.key, [call]);
+    else forks.push(call);
+    this.count += 1;
   }
 
   remove(call: GuardedCall): void {
-    if (this.calls.get(call.key) === call) this.calls.delete(call.key);
+    const forks = this.calls.get(call.key) ?? [];
+    const at = forks.indexOf(call);
+    if (at < 0) return;
+    forks.splice(at, 1);
+    if (forks.length === 0) this.calls.delete(call.key);
+    this.count -= 1;
   }
 
   /**
@@ -68,9 +78,10 @@ export class GuardedCalls {
     if (request.message.method !== 'INVITE') return undefined;
     const { source, receivedOn, message } = request;
     if (source.address !== receivedOn.address || source.port !== receivedOn.port) return undefined;
-    const call = this.calls.get(callKey(request.link.name, message));
     const branch = message.vias[1]?.branch;
-    return branch !== undefined && call?.current?.branch === branch ? call : undefined;
+    if (branch === undefined) return undefined;
+    const forks = this.calls.get(callKey(request.link.name, message));
+    return forks?.find(({ current }) => current?.branch === branch);
   }
 }
 

@@ -16,6 +16,7 @@ import { GuardedCall, GuardedCalls, callKey } from './guarded-call';
 import {
   FAILOVER_STATUSES,
   giveBadGateway,
+  silenceMs,
   withRetryAfter,
   type AttemptRecord,
   type FailoverLimits,
@@ -64,7 +65,8 @@ export interface ProxyRelayDependencies extends RelayDependencies {
 /**
  * Relays by the server's `proxy`. Where the server can fail over by status, it is given all targets. Where it can't,
  * an INVITE is guarded: behind each site stands the server's own address as second target, so that whatever ends
- * the first attempt comes back to us as a loop, and `resume` sends it on to the next site or answers it.
+ * the first attempt comes back to us as a loop, and `resume` sends it on to the next site or answers it. Not so where there is no
+ * site but one phone or vendor: nobody else could be tried, and the server takes two loops of a call that a site forked for one.
  */
 export class ProxyRelay {
   private readonly calls = new GuardedCalls();
@@ -93,6 +95,7 @@ export class ProxyRelay {
     const self = selfTarget(request, options.requestUri);
     const guard =
       options.failover &&
+      options.targets.some(({ site }) => site !== undefined) &&
       self !== undefined &&
       request.message.method === 'INVITE' &&
       !usesReliableProvisionals(request);
@@ -134,6 +137,7 @@ export class ProxyRelay {
       this.tell(options, answer, target);
     };
     const statuses = limits.statuses ?? FAILOVER_STATUSES;
+    const patience = silenceMs(limits, options.targets);
     let ended = false;
     if (isInvite && !byStatus) {
       const since = startedAt;
@@ -152,8 +156,8 @@ export class ProxyRelay {
         ? {
             failoverStatuses: limits.onSilence ? statuses : statuses.filter((status) => status !== 408),
             ...(isInvite
-              ? { provisionalTimeoutMs: limits.timeoutMs }
-              : { finalTimeoutMs: limits.onSilence ? limits.timeoutMs : limits.totalMs }),
+              ? { provisionalTimeoutMs: patience }
+              : { finalTimeoutMs: limits.onSilence ? patience : limits.totalMs }),
           }
         : {}),
       onAnswer,
@@ -215,7 +219,7 @@ export class ProxyRelay {
       // The first pass put its Record-Route and headers into what looped.
       recordRoute: options.onPath && !isLoop,
       ...(options.headers?.add === undefined || isLoop ? {} : { headers: options.headers.add }),
-      provisionalTimeoutMs: Math.max(MIN_GUARD_TIMEOUT_MS, options.limits.timeoutMs),
+      provisionalTimeoutMs: Math.max(MIN_GUARD_TIMEOUT_MS, silenceMs(options.limits, options.targets)),
       onAnswer: (answer) => {
         ended = ended || !isFromSelf(answer, request);
         this.targetAnswered(call, current, answer, request);

@@ -13,6 +13,14 @@ export interface RelayTarget {
   readonly node?: string;
 }
 
+/**
+ * How long a target may be silent: where there is no other to go to, nothing is gained by giving up before all the time is over.
+ */
+export const silenceMs = (limits: FailoverLimits, targets: readonly RelayTarget[]): number =>
+  Math.min(targets.length, limits.maxAttempts) > 1
+    ? limits.timeoutMs
+    : Math.max(limits.timeoutMs, limits.totalMs);
+
 /** How one attempt ended. */
 export interface AttemptRecord {
   readonly target: RelayTarget;
