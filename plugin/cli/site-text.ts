@@ -4,9 +4,9 @@ type OperatorView = NonNullable<SiteView['operator']>;
 
 const STRICTNESS = { active: 0, drain: 1, maintenance: 2, down: -1 } as const;
 
-/** Who took it out of service, when and why; empty if nobody did. */
+/** How it was taken out of service, by whom, when and why; empty if nobody did. */
 export const operatorText = (operator: OperatorView | null): string =>
-  operator === null || operator.state === 'active' ? '' : saidBy(operator);
+  operator === null || operator.state === 'active' ? '' : `${operator.state} by ${saidBy(operator)}`;
 
 const saidBy = ({ by, at, why }: OperatorView): string => `${by}, ${at}${why === '' ? '' : `: ${why}`}`;
 

@@ -72,8 +72,13 @@ Exit codes: 1 refused, or held back by a stricter state.`,
         force: values.force ?? false,
       });
       const node = site.nodes.find(({ uri }) => uri === values.node);
+      // Health shows before a drain, which holds all the same.
+      const shown = (now: string): string =>
+        now === 'down' && state === 'drain' ? 'down, and in drain' : now;
       const what =
-        node === undefined ? site.state : `node ${node.uri} is ${node.state}, the site ${site.state}`;
+        node === undefined
+          ? shown(site.state)
+          : `node ${node.uri} is ${shown(node.state)}, the site ${site.state}`;
       const held = heldBack(site, state, values.node);
       io.out(
         [`${site.system}/${site.site}${node === undefined ? ' is ' : ': '}${what}`, ...held, ''].join('\n'),

@@ -155,7 +155,7 @@ ${more}`,
   node ${uri} is in drain of its own by ada, ${at}: new disk (dsbc site active source/main --node ${uri} ends that)
 `,
     });
-    expect((await dsbc('site', 'list')).out).toContain(`  ${uri}  active  ada, ${at}: new disk\n`);
+    expect((await dsbc('site', 'list')).out).toContain(`  ${uri}  active  drain by ada, ${at}: new disk\n`);
     // One of the node is told of the node, and of the site that rules it.
     operation.orderSite = () =>
       Promise.resolve({
@@ -182,7 +182,7 @@ ${more}`,
       { ...node!, uri: 'sip:b', state: 'down', healthy: false, reason },
     ];
     const { out } = await dsbc('status');
-    expect(out).toMatch(/\n {2}sip:a +drain +ada, noon: new disk\n/);
+    expect(out).toMatch(/\n {2}sip:a +drain +drain by ada, noon: new disk\n/);
     expect(out).toMatch(new RegExp(`\n {2}sip:b +down +down for 12 s: ${reason}\n`));
   });
 
