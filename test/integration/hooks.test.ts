@@ -2,7 +2,17 @@ import type { BeforeRelayContext, HookSet } from '../../plugin';
 import { DsbcLab } from '../fixtures/dsbc-lab';
 
 /** What each hook of the lab does with the next request. */
-type Mood = 'well' | 'throws' | 'rejects' | 'is slow' | 'answers' | 'adds' | 'is wrong' | 'reverses';
+type Mood =
+  | 'well'
+  | 'throws'
+  | 'rejects'
+  | 'is slow'
+  | 'answers'
+  | 'adds'
+  | 'changes'
+  | 'protected'
+  | 'is wrong'
+  | 'reverses';
 
 describe('hooks, through the whole program', () => {
   let lab: DsbcLab;
@@ -42,6 +52,16 @@ describe('hooks, through the whole program', () => {
         first.push(`${plan[0]!.system}/${plan[0]!.site}`);
         return { plan };
       }
+      if (mood === 'changes')
+        return {
+          add: [
+            ['User-Agent', 'the hook'],
+            ['X-Hook', 'was here'],
+          ],
+          remove: ['X-Gone', 's'],
+        };
+      if (mood === 'protected')
+        return { add: [['Route', '<sip:127.0.1.99;lr>']], remove: ['From', 'Call-ID'] };
       return mood === 'adds' ? { add: [['X-Hook', 'was here']] } : undefined;
     },
     onResponse: async () => {
@@ -94,6 +114,31 @@ describe('hooks, through the whole program', () => {
     }
   });
 
+  it.each(['REGISTER', 'INVITE', 'MESSAGE'])(
+    'one that changes headers of %s: the site gets it so',
+    async (method) => {
+      const phone = await lab.device();
+      const headers: [string, string][] = [
+        ['User-Agent', 'phone'],
+        ['X-Gone', '1'],
+        ['X-Gone', '2'],
+        ['Subject', 'hello'],
+      ];
+      mood = 'changes';
+      const changed = await phone.request({ method, headers });
+      expect((await changed.final()).message.status).toBe(200);
+      // drachtio-server takes headers out of an INVITE with two dialogs: the site's has a Call-ID of its own.
+      const received = Object.values(lab.sites).flatMap((site) => site.received);
+      const { message } = received.find((one) => one.message.method === method)!;
+      expect(['user-agent', 'x-hook', 'x-gone', 'subject'].map((name) => message.getAll(name))).toEqual([
+        ['the hook'],
+        ['was here'],
+        [],
+        [],
+      ]);
+    },
+  );
+
   it('one that returns what it may not is left out, and the log says what and whose', async () => {
     const results: unknown[] = [
       { respond: { status: 9999 } },
@@ -117,6 +162,21 @@ describe('hooks, through the whole program', () => {
       'dsbc_hook_failures_total{hook="beforeRelay",reason="result"} 14',
     );
   });
+
+  it.each(['REGISTER', 'INVITE', 'MESSAGE'])(
+    'one that changes protected headers of %s changes none',
+    async (method) => {
+      mood = 'protected';
+      const phone = await lab.device();
+      const request = await phone.request({ method });
+      expect((await request.final()).message.status).toBe(200);
+      // It arrives under its own Call-ID.
+      const { site } = await lab.arrival(request.callId);
+      const { message } = await site.waitForRequest(method);
+      expect(message.from?.uri).toBe(/^From: *<([^>]+)>/m.exec(request.text)?.[1]);
+      expect(message.list('route').filter((route) => route.includes('127.0.1.99'))).toEqual([]);
+    },
+  );
 
   it('one that puts another node first: the request goes there', async () => {
     mood = 'reverses';
