@@ -38,7 +38,7 @@ and notes. docs/cli.md lists all advice. A warning is also a file it names that 
 the folder of the registry; and a secret of the examples.
 
 Options:
-  -c, --config FILE  the configuration; default: dsbc.yaml
+  -c, --config FILE  the configuration; default: dsbc.yaml here, else /etc/dsbc/dsbc.yaml
       --json         print one JSON object instead of text
       --strict       warnings make it fail (exit code 1)
       --no-files     don't look for the files it names: it serves on another machine

@@ -90,7 +90,7 @@ it moves to, "rollback" by the one it came from: one write each, which every ins
 progress are not touched. A system that the configuration does not have is refused.
 
 Options:
-  -c, --config FILE  the configuration; default: dsbc.yaml
+  -c, --config FILE  the configuration; default: dsbc.yaml here, else /etc/dsbc/dsbc.yaml
       --from SYSTEM  the system it comes from; needed the first time
       --to SYSTEM    the system it moves to; needed the first time
       --json         print JSON

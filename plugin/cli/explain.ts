@@ -53,7 +53,7 @@ node, by which relay. It asks the configured registry and knows the decisions of
 nodes (dsbc status shows that); it sends nothing. WHO is an account or number, user@domain, or a URI.
 
 Options:
-  -c, --config FILE       the configuration; default: dsbc.yaml
+  -c, --config FILE       the configuration; default: dsbc.yaml here, else /etc/dsbc/dsbc.yaml
       --method METHOD     REGISTER, INVITE, SUBSCRIBE, ...
       --source ADDRESS    where the packet comes from: decides whether it is an endpoint, a peer or a site
       --transport NAME    udp (default), tcp, tls, ws or wss

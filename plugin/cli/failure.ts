@@ -35,7 +35,7 @@ const isOfTheSystem = (error: unknown): error is NodeJS.ErrnoException =>
 function hintFor({ code, cause }: DsbcError): string {
   if (code !== 'DSBC_CONFIG_UNREADABLE' || (cause as NodeJS.ErrnoException | undefined)?.code !== 'ENOENT')
     return '';
-  return '\n  name the file with -c FILE; without it dsbc.yaml in the working directory is read';
+  return '\n  name the file with -c FILE; without it dsbc.yaml in the working directory is read, else /etc/dsbc/dsbc.yaml';
 }
 
 /** The cause's message, where the error does not already say it. */

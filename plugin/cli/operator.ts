@@ -2,6 +2,7 @@ import { readFileSync } from 'node:fs';
 import { types } from 'node:util';
 import { adminEnvironment, parseAdminUrl } from '../config/admin-address';
 import { loadAdmin } from '../config/load';
+import type { ConfigProblem } from '../config/problems';
 import { DsbcError } from '../errors';
 import { AdminClient, Refused, type AdminAccess } from './admin-client';
 import { EXIT, UsageError, type Io } from './command';
@@ -23,7 +24,7 @@ export const adminOptions = {
 
 /**
  * A client for the running instance: at `--url`, else of the configuration file given, else at DSBC_ADMIN_URL, else of
- * dsbc.yaml. A file that is not valid serves as long as its section `admin` is.
+ * dsbc.yaml here or of the server. A file that is not valid serves as long as its section `admin` is.
  * @param io hears that the file is not valid
  */
 export async function clientFor(values: AdminValues, io?: Io): Promise<AdminClient> {
@@ -32,12 +33,23 @@ export async function clientFor(values: AdminValues, io?: Io): Promise<AdminClie
   const at = values.url ?? (values.config === undefined ? url : undefined);
   if (at !== undefined) return new AdminClient(accessOf(at, given ?? token));
   const file = configFile(values);
-  const { admin, fault } = await loadAdmin(file);
-  if (fault !== undefined)
-    io?.err(`note: ${file} is not valid (dsbc check says why); what it says of the admin API is used\n`);
+  const { admin, fault } = await loadAdmin(file).catch((error: unknown) => {
+    io?.err(
+      'note: --url URL and --token-file FILE reach a running instance without its configuration file\n',
+    );
+    throw error;
+  });
+  if (fault !== undefined) io?.err(invalidNote(fault));
   if (!admin.enabled)
     throw new DsbcError('DSBC_ADMIN_UNREACHABLE', 'the admin API is switched off (admin.enabled: false)');
   return new AdminClient(given === undefined ? admin : { ...admin, token: given });
+}
+
+/** What is wrong with the file, the first of it. */
+function invalidNote({ details }: DsbcError): string {
+  const [first, ...more] = (details['problems'] ?? []) as readonly ConfigProblem[];
+  const rest = more.length === 0 ? '' : `\n  and ${more.length} more, which dsbc check shows`;
+  return `note: the configuration is not valid; what it says of the admin API is used\n  ${first?.text}${rest}\n`;
 }
 
 function accessOf(url: string, token: string | undefined): AdminAccess {
@@ -86,7 +98,8 @@ export function columns(rows: readonly (readonly string[])[]): string {
     .join('\n');
 }
 
-export const OPERATOR_OPTIONS = `  -c, --config FILE  the configuration the instance runs with; default: dsbc.yaml`;
+export const OPERATOR_OPTIONS = `  -c, --config FILE  the configuration the instance runs with; default: dsbc.yaml here, else
+                     /etc/dsbc/dsbc.yaml`;
 
 /** The help of `adminOptions`. */
 export const ADMIN_OPTIONS = `${OPERATOR_OPTIONS}

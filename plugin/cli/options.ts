@@ -1,3 +1,4 @@
+import { existsSync } from 'node:fs';
 import { parseArgs, types, type ParseArgsConfig } from 'node:util';
 import { UsageError } from './command';
 
@@ -39,7 +40,13 @@ function parse<T extends Options>(argv: readonly string[], options: T): Parsed<T
 /** `-c FILE`, `--config FILE`, as every command that reads the configuration takes it. */
 export const configOption = { config: { type: 'string', short: 'c' } } as const;
 
-/** The given file, or dsbc.yaml in the working directory. */
-export function configFile(values: { readonly config?: string | undefined }): string {
-  return values.config ?? 'dsbc.yaml';
+/** Where the examples and the unit file have the configuration of a server. */
+const SYSTEM_FILE = '/etc/dsbc/dsbc.yaml';
+
+/** The given file; else dsbc.yaml in the working directory, or where there is none the one of the server. */
+export function configFile(
+  values: { readonly config?: string | undefined },
+  [here, system]: readonly [here: string, system: string] = ['dsbc.yaml', SYSTEM_FILE],
+): string {
+  return values.config ?? (!existsSync(here) && existsSync(system) ? system : here);
 }

@@ -196,7 +196,7 @@ export   writes everything, in a form that import reads.
 bench    reads random keys for a few seconds and says how fast that is; changes nothing.
 
 Options:
-  -c, --config FILE  the configuration; default: dsbc.yaml
+  -c, --config FILE  the configuration; default: dsbc.yaml here, else /etc/dsbc/dsbc.yaml
       --format NAME  csv or jsonl; default: by the file's name, else csv
       --dry-run      import: read and check only
       --replace      import: afterwards delete what the file does not have, of the kinds that occur in it; asks first

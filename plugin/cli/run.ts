@@ -20,7 +20,7 @@ The log goes to stdout, one JSON object a line. The admin API and the live page 
 admin.port: http://127.0.0.1:8090/ unless configured otherwise.
 
 Options:
-  -c, --config FILE  the configuration; default: dsbc.yaml
+  -c, --config FILE  the configuration; default: dsbc.yaml here, else /etc/dsbc/dsbc.yaml
 
 Example:
   dsbc run -c config-examples/embedded.yaml

@@ -34,7 +34,7 @@ export interface AdminSection {
 /**
  * Reads how to reach the admin API, for commands that talk to a running instance: where the file is being edited and
  * not valid, its section `admin` is enough.
- * @throws DsbcError as `loadConfig`, if that section is not valid either or the file is no YAML
+ * @throws DsbcError as `loadConfig`, if that section is not valid either, or of a file that is no YAML can't be found
  */
 export async function loadAdmin(file: string, environment: Environment = process.env): Promise<AdminSection> {
   try {
@@ -49,15 +49,39 @@ export async function loadAdmin(file: string, environment: Environment = process
 
 /** The section alone: what the rest lacks (a variable that is not set, too) does not matter. */
 function readAdmin(text: string, file: string, environment: Environment): AdminConfig | undefined {
-  const document = parseDocument(text);
-  if (document.errors.length > 0) return undefined;
-  const whole: unknown = document.toJS();
-  if (typeof whole !== 'object' || whole === null) return undefined;
-  const section = stringify({ admin: 'admin' in whole ? whole.admin : {} });
+  const found = valueOf(text) ?? valueOf(adminLines(text));
+  if (typeof found !== 'object' || found === null) return undefined;
+  const section = stringify({ admin: 'admin' in found ? found.admin : {} });
   const source = readYaml(section, file, environment);
   if (source.problems.length > 0) return undefined;
   const result = parseWithEnvironment(source, adminSection);
   return result.success ? deepFreeze(resolvePaths(result.data, dirname(file)).admin) : undefined;
+}
+
+/** What a text says as YAML; undefined if it is none. */
+function valueOf(text: string): unknown {
+  const document = parseDocument(text);
+  if (document.errors.length > 0) return undefined;
+  try {
+    return document.toJS() as unknown;
+  } catch {
+    // An alias without its anchor.
+    return undefined;
+  }
+}
+
+/**
+ * The section in a text that is no YAML as a whole: from its key to the next line that is not indented. Where the text
+ * says nothing of it, its defaults hold.
+ */
+function adminLines(text: string): string {
+  let isInside = false;
+  const kept = text.split('\n').filter((line) => {
+    if (/^[^\s#]/.test(line)) isInside = /^(admin|'admin'|"admin")\s*:/.test(line);
+    return isInside;
+  });
+  if (kept.length === 0) return /\badmin\b/.test(text) ? '' : '{}';
+  return kept.join('\n');
 }
 
 const adminSection = z.strictObject({ admin });

@@ -1,6 +1,8 @@
+import { join } from 'node:path';
 import { type Command, UsageError } from '../../plugin/cli/command';
 import { COMMANDS } from '../../plugin/cli/commands';
 import { main } from '../../plugin/cli/main';
+import { configFile } from '../../plugin/cli/options';
 import { DsbcError } from '../../plugin/errors';
 import { RecordedIo } from '../fixtures/io';
 
@@ -89,4 +91,13 @@ describe('dsbc', () => {
     const { code, err } = await dsbc(['boom'], throwing(new RangeError('oops')));
     expect([code, /RangeError: oops\n\s+at /.test(err)]).toEqual([1, true]);
   });
+});
+
+it('reads dsbc.yaml here, else the one of the server, and no other', () => {
+  const here = join(__dirname, 'main.test.ts');
+  const none = join(__dirname, 'none.yaml');
+  expect(configFile({ config: 'x.yaml' }, [here, here])).toBe('x.yaml');
+  expect(configFile({}, [here, __filename])).toBe(here);
+  expect(configFile({}, [none, here])).toBe(here);
+  expect(configFile({}, [none, none])).toBe(none);
 });

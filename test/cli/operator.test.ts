@@ -257,6 +257,9 @@ ${more}`,
     ['an unknown key', 'colour: red\n'],
     ['a variable that is not set', 'mtu: ${DSBC_TEST_NOT_SET}\n'],
     ['a section of the wrong kind', 'cache: 7\n'],
+    ['a list without its end', 'domains: [example.com\n'],
+    ['an alias without its anchor', 'instance: *name\n'],
+    ['a second document', '---\nmtu: 1400\n'],
   ])('works while the file is being edited and has %s', async (_, more) => {
     await writeConfig(more);
     for (const words of [
@@ -268,7 +271,9 @@ ${more}`,
     ])
       expect(await dsbc(...words)).toMatchObject({
         code: 0,
-        err: `note: ${file} is not valid (dsbc check says why); what it says of the admin API is used\n`,
+        err: expect.stringMatching(
+          /^note: the configuration is not valid; what it says of the admin API is used\n {2}\/.*\/dsbc.yaml:\d+: .*expected .*\n/,
+        ),
       });
   });
 
@@ -278,6 +283,15 @@ ${more}`,
       code: 3,
       err: expect.stringContaining('admin a second time'),
     });
+    for (const text of ['mtu: [\n  admin: { port: 1 }\n', 'admin: { port: 1\nmtu: 1\n']) {
+      await writeFile(file, text);
+      const { code, err } = await dsbc('status');
+      expect([code, err]).toEqual([
+        3,
+        expect.stringContaining('note: --url URL and --token-file FILE reach'),
+      ]);
+      expect(err).toContain('expected YAML');
+    }
     await writeConfig('', 'short');
     expect(await dsbc('status')).toMatchObject({ code: 3, err: expect.stringContaining('admin.token') });
   });
