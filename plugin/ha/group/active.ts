@@ -111,13 +111,16 @@ export function betterDueAt(turn: Turn): number {
   return Math.max(state.better.since + delay, plannedAllowedAt(turn));
 }
 
-/** Somebody else announced our addresses: say again whose they are, at most once per heartbeat. */
+/**
+ * Somebody else announced our addresses: say again whose they are, at most once per heartbeat. What came in between is answered by
+ * the announcement that is due a heartbeat after the first.
+ */
 export function onForeignArp(turn: Turn): void {
   const { state, now, config } = turn;
   if (!state.holding) return;
-  const { lastForeignArpAt } = state;
   state.lastForeignArpAt = now;
-  if (now - lastForeignArpAt < config.timing.heartbeat) return;
+  if (now - state.foreignArpAnsweredAt < config.timing.heartbeat) return;
+  state.foreignArpAnsweredAt = now;
   state.announceAt = config.timing.announce.map((delay) => now + delay);
 }
 

@@ -154,6 +154,8 @@ export interface GroupState {
   announceAt: readonly number[];
   refreshAt: number;
   lastForeignArpAt: number;
+  /** When that was last answered by announcements. */
+  foreignArpAnsweredAt: number;
   /** INIT and RECHECK end then. */
   listenUntil: number;
   /** No claim before, since a hand-over to somebody else is on its way. */
@@ -211,6 +213,7 @@ export function initialState(config: GroupConfig, now: number, incarnation: numb
     announceAt: [],
     refreshAt: Infinity,
     lastForeignArpAt: -Infinity,
+    foreignArpAnsweredAt: -Infinity,
     listenUntil: now + config.timing.listen,
     claimHeldUntil: now,
     ready: undefined,

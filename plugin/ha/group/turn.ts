@@ -69,7 +69,7 @@ export function becomeActive(turn: Turn, reason: string, atLeastTerm = 0): void 
   state.ready = undefined;
   state.better = undefined;
   state.lastSwitchAt = now;
-  state.lastForeignArpAt = -Infinity;
+  state.lastForeignArpAt = state.foreignArpAnsweredAt = -Infinity;
   effects.push({ type: 'add' });
   state.holding = true;
   state.leasedUntil = now + config.timing.lease;

@@ -212,6 +212,27 @@ describe('the group in virtual time', () => {
     expect(world.answers.get(again)?.done).toBe(true);
   });
 
+  it('somebody else who announces the addresses again and again is answered at every heartbeat, not more and not less', () => {
+    for (const every of [50, 200, 499]) {
+      const world = worldOf(1);
+      startAll(world);
+      world.run(6000);
+      const active = owner(world);
+      const answered: number[] = [];
+      for (let at = world.now; at < 16_000; at += every) {
+        world.run(at);
+        world.arp = 'somebody else';
+        world.give(active, { type: 'foreign-arp' });
+        if (world.arp === active.id) answered.push(at);
+      }
+      const gaps = answered.slice(1).map((at, index) => at - answered[index]!);
+      expect(Math.max(...gaps)).toBeLessThan(500 + every);
+      expect(Math.min(...gaps)).toBeGreaterThanOrEqual(500);
+      world.run(world.now + 600);
+      expect(world.arp).toBe(active.id);
+    }
+  });
+
   it('scenario 5: a terminating active whose target dies after READY is replaced by the third instance', () => {
     const world = worldOf(3);
     startAll(world);
