@@ -39,7 +39,7 @@ export interface VipDriver {
   prepare(addresses: readonly VipAddress[], lifetimeS: number): Promise<void>;
   /** Starts the lifetime afresh. An address that is gone counts as a failure (errno ENOENT) and is not added again. */
   renew(addresses: readonly VipAddress[], lifetimeS: number): Promise<void>;
-  /** Removes each; one that is already gone is no failure. */
+  /** Removes each; one that is already gone is no failure, nor one whose interface is. */
   remove(addresses: readonly VipAddress[]): Promise<void>;
   /**
    * Ends receiving on each while sending goes on, until it is removed and added again; one that does not receive is no failure.

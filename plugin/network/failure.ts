@@ -25,6 +25,10 @@ const HINTS: Readonly<Record<string, string>> = {
   ENETDOWN: 'the network interface is down',
 };
 
+/** What the kernel says of an address, or of its route, that is not there; an interface that is gone has none. */
+export const ADDRESS_GONE: readonly string[] = ['EADDRNOTAVAIL', 'ENODEV'];
+export const ROUTE_GONE: readonly string[] = ['ESRCH', 'ENODEV'];
+
 /** DSBC_NETWORK_FAILED for a kernel's refusal; `details.errno` is its name, as `ENOENT`. */
 export function networkFailure(attempt: Attempt, errno: number | string, cause?: unknown): DsbcError {
   const name = typeof errno === 'number' ? nameOf(errno) : errno;

@@ -2,7 +2,7 @@ import { execFile, spawn, type ChildProcess } from 'node:child_process';
 import { uptime } from 'node:os';
 import type { HeldAddress, LinkState, Network, NetworkEvent, VipAddress } from '../ha/ports';
 import { neighbourAdvertisement } from './advertisement';
-import { networkFailure, type Attempt } from './failure';
+import { ADDRESS_GONE, networkFailure, ROUTE_GONE, type Attempt } from './failure';
 import { LeaseGuard } from './lease-guard';
 import { LeasePacer, PACER_PREFERRED_S, PACER_VALID_S } from './lease-pacer';
 import { canonical, NetworkState, type Snapshot } from './network-state';
@@ -139,7 +139,7 @@ class Iproute2Network implements Network {
 
   async remove(addresses: readonly VipAddress[]): Promise<void> {
     await this.#batch('remove', addresses, (vip) => `address del ${prefixOf(vip)} dev ${vip.interface}`, {
-      tolerated: 'EADDRNOTAVAIL',
+      tolerated: ADDRESS_GONE,
     });
     this.#guard.release(addresses);
     this.#pacer.removed(addresses);
@@ -150,7 +150,7 @@ class Iproute2Network implements Network {
       'deafen',
       addresses,
       (vip) => `route del local ${prefixOf(vip)} dev ${vip.interface} table local`,
-      { tolerated: 'ESRCH' },
+      { tolerated: ROUTE_GONE },
     );
   }
 
@@ -279,14 +279,17 @@ class Iproute2Network implements Network {
   }
 
   /**
-   * All lines in one `ip -batch`, which goes on behind a line that fails; `tolerated` is an errno that counts as done,
+   * All lines in one `ip -batch`, which goes on behind a line that fails; `tolerated` are errnos that count as done,
    * `behind` are lines that come last and may fail.
    */
   async #batch(
     operation: string,
     addresses: readonly VipAddress[],
     line: (vip: VipAddress) => string,
-    { tolerated, behind = [] }: { readonly tolerated?: string; readonly behind?: readonly string[] } = {},
+    {
+      tolerated = [],
+      behind = [],
+    }: { readonly tolerated?: readonly string[]; readonly behind?: readonly string[] } = {},
   ): Promise<void> {
     if (addresses.length === 0) return;
     const finished = await run(
@@ -301,7 +304,8 @@ class Iproute2Network implements Network {
     for (const [, stderr = '', number = ''] of failures) {
       const failure = { ...finished, stderr };
       const vip = addresses[Number(number) - 1];
-      if (vip !== undefined && errnoOf(failure) !== tolerated) throw fail({ operation, ...vip }, failure);
+      if (vip !== undefined && !tolerated.includes(errnoOf(failure)))
+        throw fail({ operation, ...vip }, failure);
     }
   }
 }

@@ -1,12 +1,13 @@
 import type { DsbcError } from '../errors';
 import type { HeldAddress, LinkState, Network, NetworkEvent, VipAddress } from '../ha/ports';
 import { loadAddon, type NativeAddon, type RawLink, type RawNetwork, type RawNetworkEvent } from '../native';
-import { networkFailure, tryAll, type Attempt } from './failure';
+import { ADDRESS_GONE, networkFailure, ROUTE_GONE, tryAll, type Attempt } from './failure';
 import { LeaseGuard } from './lease-guard';
 import { LeasePacer, PACER_PREFERRED_S, PACER_VALID_S } from './lease-pacer';
 import { canonical, NetworkState, type Snapshot } from './network-state';
 
 const familyOf = (address: string): 4 | 6 => (address.includes(':') ? 6 : 4);
+const errnoOf = (failure: DsbcError | undefined): string => String(failure?.details['errno']);
 const hostPrefix = (address: string): number => (address.includes(':') ? 128 : 32);
 const PERMANENT = 2 ** 32 - 1;
 
@@ -80,7 +81,7 @@ class NativeNetwork implements Network {
     await Promise.resolve();
     tryAll(addresses, (vip) => {
       const failure = check({ operation: 'remove', ...vip }, this.raw.remove(vip.interface, vip.address));
-      return failure?.details['errno'] === 'EADDRNOTAVAIL' ? undefined : failure;
+      return ADDRESS_GONE.includes(errnoOf(failure)) ? undefined : failure;
     });
     this.#guard.release(addresses);
     this.#pacer.removed(addresses);
@@ -90,7 +91,7 @@ class NativeNetwork implements Network {
     await Promise.resolve();
     tryAll(addresses, (vip) => {
       const failure = check({ operation: 'deafen', ...vip }, this.raw.deafen(vip.interface, vip.address));
-      return failure?.details['errno'] === 'ESRCH' ? undefined : failure;
+      return ROUTE_GONE.includes(errnoOf(failure)) ? undefined : failure;
     });
   }
 

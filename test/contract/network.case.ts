@@ -108,6 +108,14 @@ export function networkContract({ module, name, hearsForeignArp }: NetworkCase):
       await agent.call('remove', [V4]);
     });
 
+    it('an interface that is gone has no address: removing it is no failure, and the others are removed', async () => {
+      const gone = { ...V4, interface: 'nowhere0' };
+      await agent.call('add', [V4], 60);
+      await agent.call('deafen', [gone, V4]);
+      await agent.call('remove', [gone, V4]);
+      expect(await held()).not.toContain('10.9.0.100/32');
+    });
+
     it('deafens: nothing is received, what is sent goes out; anew, it hears again', async () => {
       const local = (vip: VipAddress): string =>
         cable.run(cable.near, 'ip', `-${vip.family}`, 'route', 'show', 'table', 'local', vip.address);
