@@ -1,5 +1,6 @@
 import { existsSync, readFileSync } from 'node:fs';
 import path from 'node:path';
+import { DEFAULT_HEARTBEAT_PORT, settingsOf } from '../../plugin/ha/settings';
 import { EXAMPLES, loadInstance, SYSTEM_DIR } from '../fixtures/examples';
 import type { Host } from '../fixtures/lab/host';
 import { Lab } from '../fixtures/lab/lab';
@@ -73,6 +74,26 @@ describe('drachtio@.service', () => {
   it('takes half of the memory at most, since it leaks what strangers send', () => {
     expect(drachtio('Service', 'MemoryMax')).toEqual(['50%']);
   });
+});
+
+it('dsbc.nft guards every port that heartbeats take: those of the examples, and that of a link which names none', async () => {
+  const rule = text('dsbc.nft')
+    .split('\n')
+    .find((line) => line.includes('@heartbeat_peers drop'));
+  const guarded = /th dport \{([^}]*)\}/
+    .exec(rule ?? '')?.[1]
+    ?.split(',')
+    .map(Number);
+  const used = new Set([DEFAULT_HEARTBEAT_PORT]);
+  for (const example of EXAMPLES)
+    for (const instance of example.instances) {
+      const { ha } = await loadInstance(example, instance);
+      if (ha === undefined) continue;
+      const { listen, peers } = settingsOf(ha, instance);
+      for (const links of [listen, ...peers.map((peer) => peer.links)])
+        for (const { port } of Object.values(links)) used.add(port);
+    }
+  expect(guarded).toEqual([...used].sort());
 });
 
 it('docs/topologies.md puts every file of config-examples/system in its place', () => {
