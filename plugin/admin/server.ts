@@ -7,7 +7,7 @@ import type { AdminConfig } from '../config/types';
 import { DsbcError } from '../errors';
 import type { Logger } from '../telemetry/logger';
 import { guard } from './access';
-import { takeJsonBodies } from './json-bodies';
+import { BODY_TYPE, takeJsonBodies } from './json-bodies';
 import { KnownRoutes } from './known-routes';
 import type { Operation } from './operation';
 import { PAGE } from './page';
@@ -116,6 +116,8 @@ export async function buildAdmin(options: AdminOptions): Promise<FastifyInstance
 
 function openapi({ version, config }: AdminOptions): object {
   return {
+    transformObject: ({ openapiObject }: { readonly openapiObject: ApiDocument }) =>
+      withOptionalBodies(openapiObject),
     openapi: {
       openapi: '3.1.0',
       info: {
@@ -131,6 +133,26 @@ function openapi({ version, config }: AdminOptions): object {
           }),
     },
   };
+}
+
+interface ApiDocument {
+  readonly paths?: Readonly<Record<string, Readonly<Record<string, { readonly requestBody?: ApiBody }>>>>;
+}
+
+interface ApiBody {
+  required?: boolean;
+  readonly content?: Readonly<
+    Record<string, { readonly schema?: { readonly required?: readonly string[] } }>
+  >;
+}
+
+/** A body without a required field need not be sent; the library says of each that it must. */
+function withOptionalBodies(document: ApiDocument): ApiDocument {
+  for (const path of Object.values(document.paths ?? {}))
+    for (const { requestBody } of Object.values(path))
+      if (requestBody !== undefined)
+        requestBody.required = (requestBody.content?.[BODY_TYPE]?.schema?.required ?? []).length > 0;
+  return document;
 }
 
 function httpsOptions(config: AdminConfig): { https?: TlsMaterial } {

@@ -286,6 +286,8 @@ describe('the admin API', () => {
       '/v1/status',
     ]);
     expect(body.paths['/v1/sites'].get.summary).toMatch(/sites/i);
+    expect(body.paths['/v1/ha/handover'].post.requestBody.required).toBe(false);
+    expect(body.paths['/v1/ha/maintenance'].post.requestBody.required).toBe(true);
   });
 
   describe('without a token, on loopback', () => {
