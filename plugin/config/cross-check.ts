@@ -1,6 +1,7 @@
 import type { z } from 'zod';
 import { isLoopback, parseNodeUri } from './address';
 import { checkCollisions } from './collisions';
+import { HEARTBEAT_BYTES, longestHeartbeat } from './heartbeat-size';
 import { canReach } from './reach';
 import type { configStructure } from './schema';
 
@@ -228,6 +229,13 @@ function checkGroup(config: Structure, report: Report): void {
       if ((peer[link] === undefined) !== (ha.listen[link] === undefined))
         report(['ha', 'peers', index], `\`${link}\` on both ends of the link, or on neither`, 'one end only');
   });
+  const longest = longestHeartbeat(ha.group, [config.instance, ...ha.peers.map((peer) => peer.instance)]);
+  if (longest > HEARTBEAT_BYTES)
+    report(
+      ['ha', 'peers'],
+      `fewer instances or shorter names: a heartbeat, which names all, has ${HEARTBEAT_BYTES} bytes at most`,
+      `${ha.peers.length} peers, ${longest} bytes`,
+    );
   const own = new Set(HEARTBEAT_LINKS.map((link) => ha.listen[link]));
   ha.peers.forEach((peer, index) => {
     for (const link of HEARTBEAT_LINKS) {

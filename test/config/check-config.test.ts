@@ -293,6 +293,17 @@ describe('checkConfig', () => {
       `nat.header: expected a header name that nothing else uses, such as X-DSBC-Flow: no standard SIP header; found "${header}"`,
     ]),
     [
+      'a group whose heartbeats would not fit one datagram',
+      (c) =>
+        withGroup(c, {
+          peers: Array.from({ length: 14 }, (_, index) => ({
+            instance: `dsbc-${index + 10}`.padEnd(64, 'x'),
+            m1: `10.0.0.${index + 2}:7001`,
+          })),
+        }),
+      'ha.peers: expected fewer instances or shorter names: a heartbeat, which names all, has 1232 bytes at most; found 14 peers, 1',
+    ],
+    [
       'a heartbeat link to itself',
       (c) => withGroup(c, { listen: { m1: '10.0.0.2:7001' } }),
       'ha.peers[0].m1: expected an address and port that no other end of a link has; found 10.0.0.2:7001, as of ha.listen.m1',

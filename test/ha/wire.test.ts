@@ -1,5 +1,6 @@
 import { createHmac } from 'node:crypto';
 import * as fc from 'fast-check';
+import { HEARTBEAT_BYTES, longestHeartbeat } from '../../plugin/config/heartbeat-size';
 import type { GroupMessage } from '../../plugin/ha/group/message';
 import { GROUP_STATES, MESSAGE_KINDS } from '../../plugin/ha/group/message';
 import { MAX_MESSAGE_BYTES, decode, encode } from '../../plugin/ha/heartbeat/wire';
@@ -122,6 +123,15 @@ describe('the wire format of heartbeats', () => {
         '000000000007' +
         '000000000008',
     );
+  });
+
+  it('is as long as the check of the configuration says, at the most', () => {
+    const peers = Array.from({ length: 11 }, (_, index) => `${index}`.padEnd(64, 'x'));
+    const [from] = peers as [string];
+    const heard = Object.fromEntries(peers.map((id) => [id, { incarnation: 1, seq: 1 }]));
+    const bytes = encode('g', { ...sample, from, to: from, heard }, KEY);
+    expect(bytes.length).toBe(longestHeartbeat('g', peers));
+    expect(HEARTBEAT_BYTES).toBe(MAX_MESSAGE_BYTES);
   });
 
   it('refuses to write what does not fit one frame', () => {
