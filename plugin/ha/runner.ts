@@ -105,10 +105,12 @@ export class GroupRunner {
     if (refused) this.give({ type: 'obstacle', obstacle: NOT_PERMITTED, on: true });
   }
 
-  /** Begins to listen and beat. */
+  /** Begins to listen and beat: the sockets are open, or have failed (event `hearing`). */
   start(): void {
     this.started = true;
-    this.current = { ...this.current, due: this.options.now() };
+    const now = this.options.now();
+    const listenUntil = now + this.options.config.timing.listen;
+    this.current = { ...this.current, due: now, since: now, listenUntil };
     this.give({ type: 'timer' });
   }
 

@@ -72,6 +72,7 @@ async function run(data: WorkerData): Promise<void> {
     log,
     onMessage: (message) => runner.give({ type: 'message', message }),
     onTwin: (message, address) => runner.give({ type: 'twin', message, address }),
+    onHearing: (on) => runner.give({ type: 'hearing', on }),
   });
   // The target of a hand-over forgets that it was ready after `ready`: a quarter of that leaves it time.
   const settleMs = Math.min(SETTLE_LIMIT_MS, config.timing.ready / 4);

@@ -1,3 +1,4 @@
+import { createSocket } from 'node:dgram';
 import { join } from 'node:path';
 import type { Group, GroupOptions } from '../../plugin/ha/group';
 import { createGroup } from '../../plugin/ha/group';
@@ -175,6 +176,23 @@ describe('a group as main sees it', () => {
       vips: [{ address: '198.51.100.10', family: 4, interface: 'refuses' }],
     });
     await expect(refused!.start()).rejects.toThrow('this network refuses');
+  });
+
+  it('does not claim before a heartbeat link is open', async () => {
+    const port = await freePort();
+    const taken = createSocket('udp4');
+    await new Promise<void>((resolve) => taken.bind(port, '127.0.0.1', resolve));
+    const [late] = await make(['a', 'b'], { heartbeatMs: 50, listen: { m1: { host: '127.0.0.1', port } } });
+    const alarms: string[] = [];
+    late!.on('alarm', ({ name, on }) => name === 'deaf' && alarms.push(on ? 'raised' : 'cleared'));
+    await late!.start();
+    late!.setSipHealthy(true);
+    await new Promise((resolve) => setTimeout(resolve, 500));
+    taken.close();
+    expect(late!.state).toBe('INIT');
+    expect(alarms).toEqual(['raised']);
+    await until(() => late!.state === 'ACTIVE', 'active, since nobody is heard');
+    expect(alarms).toEqual(['raised', 'cleared']);
   });
 
   it('says so when its worker fails', async () => {

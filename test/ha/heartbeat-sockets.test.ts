@@ -29,6 +29,7 @@ it('a heartbeat has left when send returns: what follows it, as the renewal of t
     peers: [{ id: 'b', links: { m1: { host: '127.0.0.1', port } } }],
     onMessage: () => undefined,
     onTwin: () => undefined,
+    onHearing: () => undefined,
   });
   await sockets.open();
   expect(waitingAt(port)).toBe(0);

@@ -118,6 +118,16 @@ describe('the runner of the machine', () => {
     });
   });
 
+  it('listens from its start, however long the preparation took', async () => {
+    const made = open([], ['b']);
+    await made.runner.prepare();
+    made.push(10 * config.timing.listen);
+    made.runner.start();
+    expect(made.runner.state.name).toBe('INIT');
+    const left = made.runner.state.listenUntil - performance.now() - 10 * config.timing.listen;
+    expect(left).toBeGreaterThan(config.timing.listen - 50);
+  });
+
   it('does not believe in addresses that could not be added', async () => {
     const made = open();
     made.fail.add = true;

@@ -31,6 +31,7 @@ function currentAlarms(turn: Turn): string[] {
     if (other !== undefined) raise('split_brain', other.id);
     else if (now - state.lastForeignArpAt < FOREIGN_ARP_ALARM_MS) raise('split_brain', 'arp');
   }
+  if (!state.hears) raise('deaf');
   for (const id of config.peers) {
     const view = peerOf(state, id);
     if (!isLive(turn, view)) {

@@ -14,6 +14,7 @@ export const ALARMS = [
   'duplicate_name',
   'wrong_key',
   'vip_foreign',
+  'deaf',
 ] as const;
 export type AlarmName = (typeof ALARMS)[number];
 

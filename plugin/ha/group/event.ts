@@ -21,6 +21,8 @@ export type GroupEvent =
   | { readonly type: 'message'; readonly message: GroupMessage }
   /** A message under our own name that another life sent, from `address`. */
   | { readonly type: 'twin'; readonly message: GroupMessage; readonly address: string }
+  /** Whether any heartbeat link is open. Until this is said, there is one. */
+  | { readonly type: 'hearing'; readonly on: boolean }
   /** Last sign of life of the main thread. */
   | { readonly type: 'main'; readonly beatAt: number }
   /** Number of active service links. */

@@ -38,7 +38,7 @@ import { receiveTwin } from './twin';
  *
  *   state     has the   claims  does, at every heartbeat                 leaves when
  *             addresses
- *   INIT      no        no      beats, listens                           listened
+ *   INIT      no        no      beats, listens                           listened for 1.5 s; 15 s without an open link
  *   STANDBY   no        yes     beats (to absent peers every 15 s),      claim due; RELINQUISH; unfit;
  *                               reads the witness                        maintenance
  *   ACTIVE    yes       -       beats, then renews the lease; announces  hand-over; better claim; stall; address
@@ -124,6 +124,9 @@ function take(turn: Turn, event: GroupEvent): void {
       receiveTwin(turn, event.message, event.address);
       if (event.message.kind === 'YIELD') announceAgain(turn);
       return;
+    case 'hearing':
+      onHearing(turn, event.on);
+      return;
     case 'main':
       state.mainBeatAt = Math.max(state.mainBeatAt, event.beatAt);
       return;
@@ -156,6 +159,23 @@ function take(turn: Turn, event: GroupEvent): void {
       takeWitnessReply(turn, event);
       return;
   }
+}
+
+/**
+ * Nobody may claim on silence that is only his own deafness: addresses may come up after us. But an instance whose heartbeat links
+ * are gone for good may be the only one.
+ */
+function onHearing(turn: Turn, on: boolean): void {
+  const { config, state, now } = turn;
+  const { listen, absent } = config.timing;
+  if (config.peers.length === 0 || on === state.hears) return;
+  state.hears = on;
+  if (state.name === 'INIT') state.listenUntil = on ? now + listen : state.since + absent;
+  if (on) {
+    state.claimHeldUntil = Math.max(state.claimHeldUntil, now + listen);
+    state.nextProbeAt = now;
+  }
+  turn.beat = true;
 }
 
 function onObstacle(

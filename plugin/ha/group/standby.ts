@@ -8,7 +8,8 @@ import { twinObstacle } from './twin';
 export function settleStandby(turn: Turn): void {
   const { state, now } = turn;
   if ((state.name === 'INIT' || state.name === 'RECHECK') && now >= state.listenUntil) {
-    enter(turn, 'STANDBY', state.name === 'INIT' ? 'listened' : 'rechecked');
+    const listened = state.hears ? 'listened' : 'no heartbeat link could be opened in time';
+    enter(turn, 'STANDBY', state.name === 'INIT' ? listened : 'rechecked');
   }
   if (state.name === 'MAINT' && !state.maintenance && !state.leaving) {
     enter(turn, 'STANDBY', 'maintenance is over');

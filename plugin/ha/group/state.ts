@@ -137,6 +137,8 @@ export interface GroupState {
   sent: readonly { readonly seq: number; readonly at: number; readonly holding: boolean }[];
   links: number;
   sip: boolean;
+  /** A heartbeat link is open: silence means something. */
+  hears: boolean;
   mainBeatAt: number;
   obstacles: readonly Obstacle[];
   twin: Twin | undefined;
@@ -199,6 +201,7 @@ export function initialState(config: GroupConfig, now: number, incarnation: numb
     sent: [],
     links: 0,
     sip: false,
+    hears: true,
     mainBeatAt: now,
     obstacles: [],
     twin: undefined,

@@ -26,6 +26,8 @@ export interface HeartbeatOptions {
   readonly onMessage: (message: GroupMessage) => void;
   /** A message under our own name: our own, or that of another instance that has it as well. */
   readonly onTwin: (message: GroupMessage, address: string) => void;
+  /** No link is open any more, or the first one is. */
+  readonly onHearing: (on: boolean) => void;
   readonly now: () => number;
   readonly log: Logger;
 }
@@ -44,6 +46,7 @@ export class HeartbeatSockets {
   private readonly sockets = new Map<HeartbeatLink, Socket>();
   private readonly retries = new Map<HeartbeatLink, NodeJS.Timeout>();
   private closed = false;
+  private hears = true;
   /** Datagrams read so far, of any kind. */
   private datagrams = 0;
   private readonly failing = new Set<string>();
@@ -99,6 +102,7 @@ export class HeartbeatSockets {
         log.warn({ link, ...endpoint, err: error }, 'heartbeat link failed, tried again');
         this.sockets.delete(link);
         socket.close();
+        this.noteHearing();
         if (!this.closed) {
           this.retries.set(
             link,
@@ -116,9 +120,17 @@ export class HeartbeatSockets {
         }
         socket.setRecvBufferSize(RECEIVE_BUFFER_BYTES);
         this.sockets.set(link, socket);
+        this.noteHearing();
         resolve();
       });
     });
+  }
+
+  private noteHearing(): void {
+    const hears = this.sockets.size > 0;
+    if (this.closed || hears === this.hears) return;
+    this.hears = hears;
+    this.options.onHearing(hears);
   }
 
   private receive(link: HeartbeatLink, bytes: Buffer, address: string): void {

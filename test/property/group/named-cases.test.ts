@@ -233,6 +233,44 @@ describe('the group in virtual time', () => {
     }
   });
 
+  it('an instance whose heartbeat links open late listens from then on, and claims nothing meanwhile', () => {
+    for (const deafMs of [1000, 5000, 14_900, 20_000]) {
+      const world = worldOf(2);
+      world.allowOverlap = false;
+      startAll(world);
+      world.run(4000);
+      const active = owner(world);
+      const late = world.nodes.find((node) => node !== active)!;
+      world.kill(late);
+      // One whose links stay away longer than 15 s is not well in time, either.
+      late.sip = deafMs < 15_000;
+      const at = world.now;
+      world.start(late, deafMs);
+      world.run(at + deafMs - 1);
+      expect(late.state.name).toBe(late.sip ? 'INIT' : 'FAULT');
+      expect(late.state.alarms).toContain('deaf|');
+      world.run(at + deafMs);
+      world.setSip(late, true);
+      world.run(at + deafMs + 5000);
+      expect(late.state.name).toBe('STANDBY');
+      expect(late.state.alarms).not.toContain('deaf|');
+      expect([...world.owners.slice(1), ...world.violations]).toEqual([]);
+    }
+  });
+
+  it('an instance that no heartbeat link opens for goes on after 15 s: it may be the only one', () => {
+    const world = worldOf(2);
+    const [alone] = world.nodes as [Node];
+    world.start(alone, 60_000);
+    world.run(14_999);
+    expect(alone.state.name).toBe('INIT');
+    world.run(15_500);
+    expect(owner(world)).toBe(alone);
+    expect(alone.state.alarms).toContain('deaf|');
+    world.run(65_000);
+    expect(world.owners).toHaveLength(1);
+  });
+
   it('scenario 5: a terminating active whose target dies after READY is replaced by the third instance', () => {
     const world = worldOf(3);
     startAll(world);

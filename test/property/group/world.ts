@@ -30,6 +30,8 @@ export interface Node {
   life: number;
   startedAt: number;
   stalledUntil: number;
+  /** No heartbeat link is open before. */
+  deafUntil: number;
   readonly inbox: GroupEvent[];
   mainStalledFrom: number;
   mainStalledUntil: number;
@@ -106,6 +108,7 @@ export class World {
         life: 0,
         startedAt: 0,
         stalledUntil: 0,
+        deafUntil: 0,
         inbox: [],
         mainStalledFrom: 0,
         mainStalledUntil: 0,
@@ -144,11 +147,13 @@ export class World {
     return node.alive && this.now >= node.stalledUntil;
   }
 
-  start(node: Node): void {
+  /** @param deafMs the addresses of its heartbeat links come up that much later */
+  start(node: Node, deafMs = 0): void {
     node.alive = true;
     node.life += 1;
     node.startedAt = this.now;
     node.stalledUntil = 0;
+    node.deafUntil = this.now + deafMs;
     node.inbox.length = 0;
     // A leftover is removed before the first heartbeat.
     node.kernel.held = false;
@@ -157,8 +162,14 @@ export class World {
       this.now,
       Math.max(1, Math.floor(this.now + 1e6 + this.wallOffset)),
     );
-    this.feed(node, { type: 'links', active: node.links });
     const life = node.life;
+    if (deafMs > 0) {
+      this.feed(node, { type: 'hearing', on: false });
+      this.agenda.add(node.deafUntil, () => {
+        if (node.life === life) this.give(node, { type: 'hearing', on: true });
+      });
+    }
+    this.feed(node, { type: 'links', active: node.links });
     this.agenda.add(this.now + this.options.random.between(1, 400), () => {
       if (node.life === life) this.give(node, { type: 'sip', healthy: node.sip });
     });
@@ -363,6 +374,7 @@ export class World {
     const { random } = this.options;
     const { reorder } = this;
     const target = this.nodes.find(({ id }) => id === to)!;
+    if (this.now < node.deafUntil) return;
     for (const link of LINKS) {
       if (this.cut[link]![node.index]![target.index]!) continue;
       if (link === SERVICE && (node.links === 0 || target.links === 0)) continue;
@@ -371,7 +383,8 @@ export class World {
       const { life } = target;
       this.agenda.add(this.now + delay, () => {
         // The socket of an earlier life is closed.
-        if (target.life === life) this.give(target, { type: 'message', message });
+        if (target.life === life && this.now >= target.deafUntil)
+          this.give(target, { type: 'message', message });
       });
     }
   }
