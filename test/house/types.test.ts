@@ -86,20 +86,26 @@ srf.invite(dsbc.middleware());
       `import { createDsbc, loadConfig, type Dsbc, type Hook, type HookName, type HookSet } from 'drachtio-dsbc';
 export const hook: Hook<'onRequest'> = ({ message }) =>
   message.get('user-agent') === 'scanner' ? { respond: { status: 403 } } : undefined;
-export const seen: unknown[] = [];
+// Not as blocks alone: of those that end without a return TypeScript 6 infers undefined, 5 infers void.
+declare function note(what: unknown): void;
+declare function noteLater(what: unknown): Promise<void>;
 export function addThoseThatReturnNothing(dsbc: Dsbc, name: HookName): void {
 ${['onRequest', 'beforeLookup', 'beforeRoute', 'beforeRelay', 'onResponse', 'onError', 'name']
   .map((name) => (name === 'name' ? name : `'${name}'`))
   .flatMap((name) => [
-    `  dsbc.addHook(${name}, ({ id }) => { seen.push(id); });`,
-    `  dsbc.addHook(${name}, async ({ id }) => { seen.push(await Promise.resolve(id)); });`,
+    `  dsbc.addHook(${name}, ({ id }) => { note(id); });`,
+    `  dsbc.addHook(${name}, async ({ id }) => { await noteLater(id); });`,
+    `  dsbc.addHook(${name}, ({ id }) => note(id));`,
+    `  dsbc.addHook(${name}, note);`,
+    `  dsbc.addHook(${name}, noteLater);`,
   ])
   .join('\n')}
 }
 export const set: HookSet = {
   onRequest: ({ role }) => { if (role === 'site') return { respond: { status: 403 } }; },
-  beforeLookup: async ({ keys }) => { seen.push(keys); },
-  onError: [({ error }) => { seen.push(error); }, async ({ error }) => { seen.push(error); }],
+  beforeLookup: async ({ keys }) => noteLater(keys),
+  onResponse: note,
+  onError: [({ error }) => note(error), async ({ error }) => { await noteLater(error); }],
 };
 export const start = async (): Promise<void> => {
   const dsbc = createDsbc({ config: await loadConfig('dsbc.yaml') });
