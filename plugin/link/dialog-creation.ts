@@ -55,7 +55,8 @@ export class DialogCreation {
     await requests.give(request, response, (reply) => {
       const id = reply.tokens[7] ?? '';
       if (entry === undefined || id === '') return;
-      leg = this.leg(id, entry.socket);
+      // The answers to one request make one leg; those to another branch of the same call another.
+      leg = entry.leg?.id === id ? entry.leg : this.parts.legs.add(this.make(id, entry.socket));
       const sent = reply.bytes && parseMessage(reply.bytes).message;
       if (sent) leg.learn(sent, 'sent');
       leg.openedBy = entry.serverId;
@@ -72,31 +73,33 @@ export class DialogCreation {
   }
 
   private leg(id: string, socket: Socket): Leg {
+    return this.parts.legs.leg(id, () => this.make(id, socket));
+  }
+
+  private make(id: string, socket: Socket): Leg {
     const { link, channel, legs, now } = this.parts;
-    return legs.leg(id, () => {
-      return new Leg(id, socket, {
-        link,
-        sendAndForget: (on, text) => {
-          channel.sendAndForget(on, text);
-        },
-        run: (leg, text, request) => {
-          const { cancel, signal, onProvisional } = request;
-          // drachtio-server knows an INVITE inside a dialog by the transaction that opened the dialog.
-          const cancelledBy = link.capabilities.exactHeaders ? undefined : leg.openedBy;
-          const own = {
-            uri: 'sip:placeholder',
-            timeoutMs: request.timeoutMs,
-            ...(cancel === undefined ? {} : { cancel }),
-            ...(cancelledBy === undefined ? {} : { cancelledBy }),
-            ...(signal === undefined ? {} : { signal }),
-          };
-          const port = channel.ownPort(leg.socket);
-          return runOwnRequest(text, own, link.capabilities, port, onProvisional);
-        },
-        gone: (gone) => {
-          legs.end(gone, now());
-        },
-      });
+    return new Leg(id, socket, {
+      link,
+      sendAndForget: (on, text) => {
+        channel.sendAndForget(on, text);
+      },
+      run: (leg, text, request) => {
+        const { cancel, signal, onProvisional } = request;
+        // drachtio-server knows an INVITE inside a dialog by the transaction that opened the dialog.
+        const cancelledBy = link.capabilities.exactHeaders ? undefined : leg.openedBy;
+        const own = {
+          uri: 'sip:placeholder',
+          timeoutMs: request.timeoutMs,
+          ...(cancel === undefined ? {} : { cancel }),
+          ...(cancelledBy === undefined ? {} : { cancelledBy }),
+          ...(signal === undefined ? {} : { signal }),
+        };
+        const port = channel.ownPort(leg.socket);
+        return runOwnRequest(text, own, link.capabilities, port, onProvisional);
+      },
+      gone: (gone) => {
+        legs.end(gone, now());
+      },
     });
   }
 }

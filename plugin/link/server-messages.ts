@@ -1,4 +1,5 @@
 import type { Socket } from 'node:net';
+import { param } from '../message/name-addr';
 import { parseMessage } from '../message/parse';
 import type { Logger } from '../telemetry/logger';
 import type { Cancels } from './cancels';
@@ -54,7 +55,7 @@ export class ServerMessages {
 
   take(socket: Socket, frame: SipFrame, raw: Buffer): void {
     const { legs, transactions, library, requests } = this.parts;
-    const leg = legs.get(frame.dialogId);
+    const leg = legs.get(frame.dialogId, () => tagsOf(frame));
     if (frame.origin !== 'network') {
       const { message } = parseMessage(frame.bytes);
       if (leg && message?.method === 'BYE') leg.lose(message.get('reason') ?? 'ended by the SIP server');
@@ -101,4 +102,13 @@ export class ServerMessages {
     else inbound.add(request);
     protect(log, () => leg.deliver(request));
   }
+}
+
+/** The tags of a message: one of them is ours. */
+function tagsOf({ bytes }: SipFrame): readonly string[] {
+  const { message } = parseMessage(bytes);
+  return [message?.to, message?.from].flatMap((address) => {
+    const tag = address === undefined ? undefined : param(address.params, 'tag');
+    return typeof tag === 'string' ? [tag] : [];
+  });
 }
