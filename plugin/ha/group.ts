@@ -15,6 +15,7 @@ import { machineConfig } from './settings';
 import { SharedClockwork } from './shared-clockwork';
 import { monotonicMs, SuspendWatch } from './suspend-watch';
 import { WitnessClient } from './lease/client';
+import { WorkerWatch } from './worker-watch';
 import type { FromWorker, GroupStatus, ToWorker, WorkerData } from './worker-protocol';
 
 export type { GroupStatus, PeerStatus } from './worker-protocol';
@@ -64,7 +65,7 @@ export interface GroupEvents {
    * for `recheck`, so whoever asks it at each request need not listen.
    */
   discard: [];
-  /** The worker is gone; the kernel removes the addresses at the end of their lease. The program must end. */
+  /** The worker is gone, or hangs and was ended; the kernel removes the addresses at the end of their lease. The program must end. */
   failed: [error: Error];
 }
 
@@ -86,6 +87,8 @@ export class Group extends EventEmitter<GroupEvents> {
   private readonly shared = new SharedClockwork();
   private readonly suspend = new SuspendWatch();
   private readonly log: Logger;
+  private readonly beatEveryMs: number;
+  private readonly watch: WorkerWatch;
   private worker: Worker | undefined;
   private beats: NodeJS.Timeout | undefined;
   private readonly witness: WitnessClient | undefined;
@@ -101,6 +104,9 @@ export class Group extends EventEmitter<GroupEvents> {
     super();
     const config = machineConfig(options.settings);
     this.log = options.log ?? silentLogger;
+    const { heartbeat, fence } = config.timing;
+    this.beatEveryMs = heartbeat / BEATS_PER_HEARTBEAT;
+    this.watch = new WorkerWatch(this.beatEveryMs, fence);
     if (config.witness !== 'none') {
       if (options.witness === undefined) {
         throw new DsbcError('DSBC_GROUP_INVALID', 'a group with a witness needs a store for it');
@@ -121,8 +127,7 @@ export class Group extends EventEmitter<GroupEvents> {
   async start(): Promise<void> {
     const { settings, networkModule, workerFile } = this.options;
     this.shared.beat();
-    const every = machineConfig(settings).timing.heartbeat / BEATS_PER_HEARTBEAT;
-    this.beats = setInterval(() => this.beat(), every);
+    this.beats = setInterval(() => this.beat(), this.beatEveryMs);
     this.beats.unref();
     const data: WorkerData = {
       settings,
@@ -248,6 +253,13 @@ export class Group extends EventEmitter<GroupEvents> {
   }
 
   private beat(): void {
+    if (this.closing === undefined && this.watch.hangs(this.shared.workerBeats(), monotonicMs())) {
+      const error = new DsbcError('DSBC_GROUP_REFUSED', 'the group worker hangs');
+      this.log.error({ err: error }, 'the group worker hangs, and is ended');
+      void this.worker?.terminate();
+      this.fail(error);
+      return;
+    }
     if (this.suspend.slept() > 0) this.distrusted = this.shared.grants();
     this.shared.beat();
   }
@@ -341,6 +353,7 @@ export class Group extends EventEmitter<GroupEvents> {
   }
 
   private fail(error: Error): void {
+    if (this.worker === undefined) return;
     clearInterval(this.beats);
     this.worker = undefined;
     this.current = 'FAULT';

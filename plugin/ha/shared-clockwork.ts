@@ -7,12 +7,14 @@ import { monotonicMs } from './suspend-watch';
  *   1  the addresses are held until (same clock), written by the worker
  *   2  term in which they are held, written by the worker
  *   3  counts the writes of 1, so that main can tell an old permission from a new one
+ *   4  counts the beats of the worker, once it is ready
  */
-const CELLS = 4;
+const CELLS = 5;
 const MAIN_BEAT = 0;
 const SERVING_UNTIL = 1;
 const TERM = 2;
 const GRANTS = 3;
+const WORKER_BEATS = 4;
 
 const micros = (ms: number): bigint => BigInt(Math.round(ms * 1000));
 
@@ -50,6 +52,16 @@ export class SharedClockwork {
   servingTerm(): number {
     const until = Number(Atomics.load(this.cells, SERVING_UNTIL)) / 1000;
     return until > monotonicMs() ? Number(Atomics.load(this.cells, TERM)) : 0;
+  }
+
+  /** Worker: alive now. */
+  beatOfWorker(): void {
+    Atomics.add(this.cells, WORKER_BEATS, 1n);
+  }
+
+  /** Main thread: grows as long as the worker lives; 0: it has not begun. */
+  workerBeats(): bigint {
+    return Atomics.load(this.cells, WORKER_BEATS);
   }
 
   grants(): bigint {

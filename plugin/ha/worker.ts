@@ -125,6 +125,7 @@ async function run(data: WorkerData): Promise<void> {
 
   let alarms: readonly PathAlarm[] = [];
   const paths = setInterval(() => {
+    shared.beatOfWorker();
     const { dead, probe } = config.timing;
     const present = [
       ...sockets.statistics.silentPaths(now(), dead).map((about) => ({ name: 'link_lost' as const, about })),

@@ -206,6 +206,23 @@ describe('a group as main sees it', () => {
     await expect(doomed!.status()).rejects.toThrow(/not running/);
   });
 
+  it('ends a worker that hangs, and says so', async () => {
+    const [hung] = await started(['a'], {
+      heartbeatMs: 50,
+      vips: [{ address: '198.51.100.10', family: 4, interface: 'hangs' }],
+    });
+    const failures: string[] = [];
+    hung!.on('failed', ({ message }) => failures.push(message));
+    let standby = 0;
+    hung!.on('standby', () => (standby += 1));
+    await until(() => failures.length > 0, 'it is noticed');
+    expect(hung!.state).toBe('FAULT');
+    expect(hung!.servingTerm()).toBe(0);
+    expect(standby).toBe(1);
+    await hung!.close();
+    expect(failures).toEqual(['the group worker hangs']);
+  });
+
   it('closes twice, and before it was started', async () => {
     const [never] = await make(['a']);
     await never!.close();
