@@ -6,10 +6,31 @@ const HEARTBEAT_PORT = 5405;
 
 /** What can have only one owner: sockets of this machine, ends of heartbeat links, source networks. */
 export function checkCollisions(config: Structure, report: Report): void {
+  checkEntries(config, report);
   checkControls(config, report);
   checkAdminSocket(config, report);
   checkHeartbeats(config, report);
   checkPeerNets(config, report);
+}
+
+/** Two SIP servers at one address need other ports for TCP, TLS, WS and WSS. */
+function checkEntries({ sip_servers }: Structure, report: Report): void {
+  const owners = new Map<string, string>();
+  sip_servers.forEach(({ name, entry }, index) => {
+    for (const key of ['port', 'tls_port', 'ws_port', 'wss_port'] as const) {
+      const port = entry[key];
+      if (port === undefined || (key === 'port' && !entry.transports.includes('tcp'))) continue;
+      const at = `${sameSpelling(entry.address)} port ${port}`;
+      const owner = owners.get(at) ?? name;
+      if (owner !== name)
+        report(
+          ['sip_servers', index, 'entry', key],
+          'a port of its own for TCP, TLS, WS and WSS',
+          `${at}, as of ${owner}`,
+        );
+      owners.set(at, owner);
+    }
+  });
 }
 
 function checkControls(config: Structure, report: Report): void {

@@ -1,5 +1,5 @@
 import type { z } from 'zod';
-import { isLoopback, parseNodeUri } from './address';
+import { isLoopback, parseNodeUri, sameSpelling } from './address';
 import { checkCollisions } from './collisions';
 import { HEARTBEAT_BYTES, longestHeartbeat } from './heartbeat-size';
 import { canReach } from './reach';
@@ -70,7 +70,7 @@ function checkNodes(config: Structure, report: Report): void {
   const own = new Set(
     config.sip_servers.flatMap(({ entry }) =>
       [entry.port, entry.tls_port, entry.ws_port, entry.wss_port].map(
-        (port) => `${entry.address.toLowerCase()} port ${port}`,
+        (port) => `${sameSpelling(entry.address)} port ${port}`,
       ),
     ),
   );
@@ -78,7 +78,7 @@ function checkNodes(config: Structure, report: Report): void {
     for (const [site, { nodes }] of Object.entries(sites))
       nodes.forEach(({ uri }, index) => {
         const { host = '', port, transport } = parseNodeUri(uri) ?? {};
-        if (own.has(`${host.toLowerCase()} port ${port ?? (transport === 'tls' ? 5061 : 5060)}`))
+        if (own.has(`${sameSpelling(host)} port ${port ?? (transport === 'tls' ? 5061 : 5060)}`))
           report(
             ['systems', system, 'sites', site, 'nodes', index, 'uri'],
             'the address of the site, not an entry address of ours, which would send its requests back to us',
@@ -117,7 +117,7 @@ function checkSipServers(config: Structure, report: Report): void {
     (index, value) => report(['sip_servers', index, 'name'], 'a name that no other SIP server has', value),
   );
   duplicates(
-    config.sip_servers.map(({ entry }) => `${entry.address} port ${entry.port}`),
+    config.sip_servers.map(({ entry }) => `${sameSpelling(entry.address)} port ${entry.port}`),
     (index, value) => report(['sip_servers', index, 'entry'], 'an entry address and port of its own', value),
   );
   config.sip_servers.forEach((server, index) => {
@@ -221,7 +221,7 @@ function checkGroup(config: Structure, report: Report): void {
     report(['ha', 'peers', index - 1, 'instance'], 'a name that no other instance of the group has', value),
   );
   duplicates(
-    ha.vips.map((vip) => vip.address),
+    ha.vips.map((vip) => sameSpelling(vip.address)),
     (index, value) => report(['ha', 'vips', index, 'address'], 'an address that is listed once', value),
   );
   ha.peers.forEach((peer, index) => {
@@ -245,9 +245,9 @@ function checkGroup(config: Structure, report: Report): void {
         report(['ha', 'peers', index, link], 'an address of the other instance, not our own', value);
     }
   });
-  const entries = new Set(config.sip_servers.map((server) => server.entry.address));
+  const entries = new Set(config.sip_servers.map((server) => sameSpelling(server.entry.address)));
   ha.vips.forEach((vip, index) => {
-    if (!entries.has(vip.address))
+    if (!entries.has(sameSpelling(vip.address)))
       report(['ha', 'vips', index, 'address'], 'the entry address of a SIP server', vip.address);
   });
   if (ha.announce.driver === 'command' && ha.announce.command === undefined)

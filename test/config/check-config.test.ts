@@ -336,6 +336,28 @@ describe('checkConfig', () => {
       'sip_servers[1].control.capture_port: expected a port of its own; found 9060, as of a',
     ],
     [
+      'two SIP servers on one port, of TLS and of TCP',
+      (c) => ({
+        ...c,
+        sip_servers: [
+          { ...server('a', {}), entry: { address: '2001:db8::1', tls_port: 5061 } },
+          { ...server('b', { port: 9023 }), entry: { address: '2001:DB8:0::1', port: 5061 } },
+        ],
+      }),
+      'sip_servers[1].entry.port: expected a port of its own for TCP, TLS, WS and WSS; found 2001:db8::1 port 5061, as of a',
+    ],
+    [
+      'one IPv6 entry written in two ways',
+      (c) => ({
+        ...c,
+        sip_servers: [
+          { ...server('a', {}), entry: { address: '2001:db8::1' } },
+          { ...server('b', { port: 9023 }), entry: { address: '2001:DB8:0::1' } },
+        ],
+      }),
+      'sip_servers[1].entry: expected an entry address and port of its own; found 2001:db8::1 port 5060',
+    ],
+    [
       'an admin API on the port of a TCP entry',
       (c) => ({ ...c, admin: { port: 5060 } }),
       'admin.port: expected a port that SIP server main does not listen on; found 127.0.0.1 port 5060',
