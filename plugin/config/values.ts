@@ -1,6 +1,6 @@
 import { isIP } from 'node:net';
 import { z } from 'zod';
-import { isHost, isOneHost, parseHostPort, parseNet } from './address';
+import { isHost, isOneHost, parseHostPort, parseNet, sameSpelling } from './address';
 
 // The small values that configuration is made of. A refusal's message says what was expected, nothing else:
 // load.ts adds file, line, path and what was found.
@@ -16,11 +16,16 @@ export const ipAddress = z.string().refine((text) => isIP(text) !== 0, 'an IPv4 
 /** False where a host is an address that is not one machine's. */
 const isReachable = (text: string): boolean => isIP(text) === 0 || isOneHost(text);
 
-/** An address that one machine has: others send to it, so that it can't stand for all addresses or for many machines. */
-export const ownAddress = ipAddress.refine(
-  isReachable,
-  'the address of one machine, which others can send to (not 0.0.0.0 or ::, no multicast or broadcast address)',
-);
+/**
+ * An address that one machine has, in one spelling: others send to it, so that it can't stand for all addresses or for
+ * many machines.
+ */
+export const ownAddress = ipAddress
+  .refine(
+    isReachable,
+    'the address of one machine, which others can send to (not 0.0.0.0 or ::, no multicast or broadcast address)',
+  )
+  .transform(sameSpelling);
 
 /** A network in CIDR notation or one address. */
 export const net = z

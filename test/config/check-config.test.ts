@@ -440,6 +440,19 @@ describe('checkConfig', () => {
     ]);
   });
 
+  it('gives entries and VIPs one spelling', () => {
+    const config = parseConfig({
+      ...(withGroup(smallConfig(), { vips: [{ address: '2001:DB8::0:10', interface: 'eth0' }] }) as object),
+      nat: { keys: [{ id: 1, secret: 'x'.repeat(16) }] },
+      sip_servers: [
+        { ...server('a', {}), entry: { address: '2001:db8:0::10' } },
+        { ...server('b', { port: 9023 }), entry: { address: '198.51.100.10' } },
+      ],
+    });
+    expect(config.sip_servers[0]?.entry.address).toBe('2001:db8::10');
+    expect(config.ha?.vips[0]?.address).toBe('2001:db8::10');
+  });
+
   it('reports every problem, not only the first', () => {
     expect(textsOf({ ...smallConfig(), mtu: 1, drain_ms: -1, colour: 'red' })).toHaveLength(3);
   });
