@@ -109,10 +109,11 @@ export const UNREACHABLE_RETRY_AFTER_S = 10;
 /** A 503 says when to come again, so that the caller neither gives up for long nor hammers (RFC 3261 §21.5.4). */
 export function withRetryAfter(response: ResponseSpec): ResponseSpec {
   const headers = response.headers ?? [];
-  if (response.status !== 503 || headers.some(([name]) => name.toLowerCase() === 'retry-after')) {
-    return response;
-  }
-  return { ...response, headers: [...headers, ['Retry-After', String(UNREACHABLE_RETRY_AFTER_S)]] };
+  const says = headers.filter(([name]) => name.toLowerCase() === 'retry-after');
+  // RFC 3261 §20.33: seconds; a caller makes nothing of a date or a minus.
+  if (response.status !== 503 || says.some(([, value]) => /^\d/.test(value))) return response;
+  const others = headers.filter((line) => !says.includes(line));
+  return { ...response, headers: [...others, ['Retry-After', String(UNREACHABLE_RETRY_AFTER_S)]] };
 }
 
 /**

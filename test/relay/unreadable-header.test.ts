@@ -110,6 +110,21 @@ it.each(REFUSED)('%s: %s is left out, where the server would not send it', (name
   expect(isLeftOut(name, value, { ...DRACHTIO_CAPABILITIES, exactHeaders: true })).toBe(false);
 });
 
+it('a 503 says when to come again, whatever the site said', () => {
+  const said = (...values: string[]): string[] => {
+    const headers = values.map((value) => ['retry-after', value] as const);
+    return (withRetryAfter({ status: 503, headers }).headers ?? []).map(([, value]) => value);
+  };
+  expect([said('120 (busy)'), said(), said('-5'), said(''), said('soon', '7')]).toEqual([
+    ['120 (busy)'],
+    ['10'],
+    ['10'],
+    ['10'],
+    ['soon', '7'],
+  ]);
+  expect(withRetryAfter({ status: 480, headers: [['Retry-After', 'soon']] }).headers).toHaveLength(1);
+});
+
 it('NUL is given to no server', () => {
   const can = { ...DRACHTIO_CAPABILITIES, exactHeaders: true };
   expect(isLeftOut('X-Any', '"a\\\0b"', can)).toBe(true);
