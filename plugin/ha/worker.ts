@@ -132,6 +132,7 @@ async function run(data: WorkerData): Promise<void> {
       ...sockets.statistics
         .wrongKeys(now(), dead, 2 * probe)
         .map((about) => ({ name: 'wrong_key' as const, about })),
+      ...sockets.unlisted(2 * probe).map((about) => ({ name: 'unlisted' as const, about })),
     ];
     const isIn = (list: readonly PathAlarm[], { name, about }: PathAlarm): boolean =>
       list.some((each) => each.name === name && each.about === about);

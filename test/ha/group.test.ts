@@ -178,6 +178,36 @@ describe('a group as main sees it', () => {
     await expect(refused!.start()).rejects.toThrow('this network refuses');
   });
 
+  it('an instance that the others do not list stands by, also while they hand over, and they name it', async () => {
+    const names = ['a', 'b', 'c'];
+    const ends = await Promise.all(names.map(async () => ({ host: '127.0.0.1', port: await freePort() })));
+    const one = async (index: number, peers: readonly number[]): Promise<Group> => {
+      const [group] = await make([names[index]!], {
+        listen: { m1: ends[index]! },
+        peers: peers.map((at) => ({ id: names[at]!, links: { m1: ends[at]! } })),
+      });
+      await group!.start();
+      group!.setSipHealthy(true);
+      return group!;
+    };
+    const listed = [await one(0, [1]), await one(1, [0])] as const;
+    const named = new Set<string>();
+    for (const group of listed)
+      group.on('alarm', ({ name, about }) => name === 'unlisted' && named.add(about));
+    await until(() => listed.some(({ state }) => state === 'ACTIVE'), 'one active');
+    const late = await one(2, [0, 1]);
+    const claims: string[] = [];
+    late.on('state', ({ to }) => claims.push(to));
+    await new Promise((resolve) => setTimeout(resolve, 700));
+    for (let round = 0; round < 3; round++) {
+      const active = listed.find(({ state }) => state === 'ACTIVE')!;
+      expect(await active.handover()).toMatchObject({ done: true });
+      await new Promise((resolve) => setTimeout(resolve, 300));
+    }
+    expect(claims).toEqual(['STANDBY']);
+    expect([...named]).toEqual(['c']);
+  });
+
   it('does not claim before a heartbeat link is open', async () => {
     const port = await freePort();
     const taken = createSocket('udp4');

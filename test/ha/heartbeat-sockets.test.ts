@@ -1,7 +1,9 @@
-import { createSocket } from 'node:dgram';
+import { createSocket, type Socket } from 'node:dgram';
 import { readFileSync } from 'node:fs';
 import type { GroupMessage } from '../../plugin/ha/group/message';
 import { HeartbeatSockets } from '../../plugin/ha/heartbeat/sockets';
+import { decode, encode } from '../../plugin/ha/heartbeat/wire';
+import { freePort } from '../fixtures/sip-endpoint';
 import { silentLogger } from '../../plugin/telemetry/logger';
 
 const message: GroupMessage = {
@@ -37,4 +39,73 @@ it('a heartbeat has left when send returns: what follows it, as the renewal of t
   expect(waitingAt(port)).toBeGreaterThan(0);
   sockets.close();
   peer.close();
+});
+
+describe('an instance that is not listed', () => {
+  const KEY = 'a key of the test';
+  let sockets: HeartbeatSockets;
+  let stranger: Socket;
+  const heard: string[] = [];
+  let answers: number[];
+  let to: number;
+  beforeEach(async () => {
+    heard.length = 0;
+    answers = [];
+    stranger = createSocket('udp4');
+    stranger.on('message', (bytes) => {
+      const decoded = decode('g', bytes, KEY);
+      if (decoded.ok) answers.push(decoded.message.seq);
+    });
+    await new Promise<void>((resolve) => stranger.bind(0, '127.0.0.1', resolve));
+    to = await freePort();
+    sockets = new HeartbeatSockets({
+      ...{ group: 'g', instance: 'a', key: KEY, log: silentLogger, now: () => 0 },
+      listen: { m1: { host: '127.0.0.1', port: to } },
+      peers: [],
+      onMessage: ({ from }) => heard.push(from),
+      onTwin: ({ from }) => heard.push(from),
+      onHearing: () => undefined,
+    });
+    await sockets.open();
+  });
+  afterEach(() => {
+    sockets.close();
+    stranger.close();
+  });
+
+  const passed = (): Promise<void> => new Promise((resolve) => setTimeout(resolve, 20));
+  const say = async (seq: number, key = KEY, group = 'g'): Promise<void> => {
+    stranger.send(encode(group, { ...message, from: 'c', seq }, key), to, '127.0.0.1');
+    await passed();
+  };
+  const beats = async (from: number, count: number): Promise<void> => {
+    for (let seq = from; seq < from + count; seq++) sockets.send({ ...message, seq }, []);
+    await passed();
+  };
+
+  it('hears our heartbeats, two for each of its own at the most, and counts for nothing', async () => {
+    await say(1);
+    expect(answers).toEqual([]);
+    await beats(1, 5);
+    expect(answers).toEqual([1, 2]);
+    for (let seq = 2; seq < 12; seq++) await say(seq);
+    await beats(6, 9);
+    expect(answers).toEqual([1, 2, 6, 7, 8, 9]);
+    expect(heard).toEqual([]);
+    expect(sockets.unlisted(1)).toEqual(['c']);
+  });
+
+  it('is not answered what is forged, of another group, or recorded and sent again', async () => {
+    await say(1, 'another key of the test');
+    await say(1, KEY, 'h');
+    await beats(1, 3);
+    expect(answers).toEqual([]);
+    expect(sockets.unlisted(1)).toEqual([]);
+    await say(5);
+    await beats(4, 3);
+    await say(5);
+    await say(4);
+    await beats(7, 3);
+    expect(answers).toEqual([4, 5]);
+  });
 });

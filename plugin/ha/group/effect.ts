@@ -15,6 +15,7 @@ export const ALARMS = [
   'wrong_key',
   'vip_foreign',
   'deaf',
+  'unlisted',
 ] as const;
 export type AlarmName = (typeof ALARMS)[number];
 

@@ -6,6 +6,7 @@ import type { Logger } from '../../telemetry/logger';
 import type { GroupMessage } from '../group/message';
 import type { HeartbeatLink } from './statistics';
 import { HeartbeatStatistics } from './statistics';
+import { Strangers } from './strangers';
 import { decode, encode } from './wire';
 
 export interface Endpoint {
@@ -43,6 +44,7 @@ const RECEIVE_BUFFER_BYTES = 1 << 18;
  */
 export class HeartbeatSockets {
   readonly statistics: HeartbeatStatistics;
+  private readonly strangers = new Strangers();
   private readonly sockets = new Map<HeartbeatLink, Socket>();
   private readonly retries = new Map<HeartbeatLink, NodeJS.Timeout>();
   private closed = false;
@@ -65,7 +67,12 @@ export class HeartbeatSockets {
     await Promise.all(links.map(([link, endpoint]) => this.bind(link, endpoint)));
   }
 
-  /** Sends over every link that both sides have. */
+  /** Instances of the group that are not listed, heard within `forMs`. */
+  unlisted(forMs: number): readonly string[] {
+    return this.strangers.lately(this.options.now(), forMs);
+  }
+
+  /** Sends over every link that both sides have, and back to those that sent without being listed. */
   send(message: GroupMessage, to: readonly string[]): void {
     const bytes = encode(this.options.group, message, this.options.key);
     for (const peer of this.options.peers) {
@@ -76,6 +83,8 @@ export class HeartbeatSockets {
         socket.send(bytes, target.port, target.host, (error) => this.noteSend(link, peer.id, error));
       }
     }
+    for (const { id, link, host, port } of this.strangers.toAnswer())
+      this.sockets.get(link)?.send(bytes, port, host, (error) => this.noteSend(link, id, error));
   }
 
   /** Resolves when what waited in the sockets has been read: two turns of the loop that bring nothing new. */
@@ -111,7 +120,7 @@ export class HeartbeatSockets {
         }
         resolve();
       });
-      socket.on('message', (bytes, { address }) => this.receive(link, bytes, address));
+      socket.on('message', (bytes, { address, port }) => this.receive(link, bytes, address, port));
       socket.bind({ address: endpoint.host, port: endpoint.port, exclusive: true }, () => {
         if (this.closed) {
           socket.close();
@@ -133,7 +142,7 @@ export class HeartbeatSockets {
     this.options.onHearing(hears);
   }
 
-  private receive(link: HeartbeatLink, bytes: Buffer, address: string): void {
+  private receive(link: HeartbeatLink, bytes: Buffer, address: string, port: number): void {
     this.datagrams += 1;
     const { group, instance, key, now, peers, onMessage, onTwin } = this.options;
     const decoded = decode(group, bytes, key);
@@ -148,6 +157,7 @@ export class HeartbeatSockets {
     if (message.from === instance) onTwin(message, address);
     if (!peers.some(({ id }) => id === message.from)) {
       this.statistics.reject('foreign');
+      if (message.from !== instance) this.strangers.heard(message, { link, host: address, port }, now());
       return;
     }
     this.statistics.count(link, message, now());
