@@ -5,13 +5,21 @@ import { TcpPeer, UdpPeer, until } from './sip-peer';
 /** What the sender of a message saw at last (0: nothing), and whether the first site saw the message. */
 export type Outcome = [status: number, forwarded: boolean];
 
-/** Waits for a final answer, not for ever: some deserve none. */
-const settled = (last: () => number): Promise<void> => until(() => last() >= 200, 400).catch(() => undefined);
+/** How long the answer may take that a message deserves, and how long is waited for one that none deserves. */
+const LIMIT_MS = { answered: 10_000, silent: 400 };
+
+const settled = (last: () => number, limitMs: number): Promise<void> =>
+  until(() => last() >= 200, limitMs).catch(() => undefined);
 
 const random = (): number => 1 + Math.floor(Math.random() * 250);
 
 /** Sends the bytes as they are, from an address to which the answer comes back whatever the Via says. */
-export async function play(raw: string, lab: Lab, clock: FakeClock): Promise<Outcome> {
+export async function play(
+  raw: string,
+  lab: Lab,
+  clock: FakeClock,
+  deserves: keyof typeof LIMIT_MS = 'answered',
+): Promise<Outcome> {
   const site = lab.sites[0]!;
   site.received.length = 0;
   const [, transport = 'UDP', port = '5060'] =
@@ -21,14 +29,14 @@ export async function play(raw: string, lab: Lab, clock: FakeClock): Promise<Out
     const peer = await TcpPeer.open(lab.us);
     peer.send(raw);
     const last = (): number => Number([...peer.data.matchAll(/^SIP\/2\.0 (\d+)/gm)].at(-1)?.[1] ?? 0);
-    await settled(last);
+    await settled(last, LIMIT_MS[deserves]);
     status = last();
     peer.close();
   } else {
     const peer = await UdpPeer.open(`127.${random()}.${random()}.${random()}`, Number(port));
     peer.send(raw, lab.us);
     const last = (): number => peer.received.filter(({ kind }) => kind === 'response').at(-1)?.status ?? 0;
-    await settled(last);
+    await settled(last, LIMIT_MS[deserves]);
     status = last();
     await peer.close();
   }

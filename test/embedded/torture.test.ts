@@ -50,8 +50,10 @@ describeWith(['torture'], 'the torture messages of RFC 4475 and RFC 5118 at the 
   afterAll(() => lab.close());
 
   it('get what they deserve, and the server goes on', async () => {
-    for (const { name, raw } of tortureFiles())
-      seen[name.replace(/\.dat$/, '')] = await play(raw, lab, clock);
+    for (const { name: file, raw } of tortureFiles()) {
+      const name = file.replace(/\.dat$/, '');
+      seen[name] = await play(raw, lab, clock, EXPECTED[name]?.[0] === 0 ? 'silent' : 'answered');
+    }
     lab.phone.send(requestOf('OPTIONS', 'sip:example.com', lab.phone.host), lab.us);
     await until(() => lab.phone.received.some(({ status }) => status === 200));
     expect(seen).toEqual(EXPECTED);

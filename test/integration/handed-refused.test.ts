@@ -55,13 +55,22 @@ describeWith(needs, `H15: a site that refuses (${sipServerKind})`, () => {
     return (server.address() as AddressInfo).port;
   }
 
+  const ports = new Set<number>();
+  /** One that no other case has: the same port may be free twice. */
+  async function refusingPort(): Promise<number> {
+    const port = await freePort('127.0.7.1');
+    if (ports.has(port)) return await refusingPort();
+    ports.add(port);
+    return port;
+  }
+
   beforeAll(async () => {
     const systems: NonNullable<ConfigInput['systems']> = {};
     const registry = createMemoryRegistry();
     for (const { system, account, refusal } of CASES) {
       const backup = await FakeSite.open({ address: '127.0.7.2' });
       backups.push(backup);
-      const port = refusal === 'tcp: reset' ? await resettingPort() : await freePort('127.0.7.1');
+      const port = refusal === 'tcp: reset' ? await resettingPort() : await refusingPort();
       const suffix = refusal.startsWith('tcp') ? ';transport=tcp' : '';
       systems[system] = {
         load_distribution: { main: 100, a: 0 },
@@ -86,9 +95,9 @@ describeWith(needs, `H15: a site that refuses (${sipServerKind})`, () => {
   });
   afterAll(async () => {
     figure(`H15 (a), milliseconds (${sipServerKind})`, took);
-    await lab.stop();
-    for (const one of backups) await one.close();
     for (const server of resetting) server.close();
+    for (const one of backups) await one.close();
+    await lab.stop();
   });
 
   const stateOf = (system: string): string | undefined =>
