@@ -117,12 +117,13 @@ async function keepalived(intervalS, count) {
       const owner = (await lab.sight(client, now() - 300)).owners.at(-1);
       if (owner === undefined)
         throw new Error(`keepalived does not serve:\n${nodes.a[1].output.slice(-1500)}`);
+      const pids = execFileSync('ip', ['netns', 'pids', lab.name(owner)], { encoding: 'utf8' })
+        .split('\n')
+        .filter((pid) => pid !== '');
+      // All at once, as a host dies: its VRRP process says goodbye when it sees its parent die first.
+      for (const pid of pids) process.kill(Number(pid), 'SIGSTOP');
       const since = now();
-      for (const pid of execFileSync('ip', ['netns', 'pids', lab.name(owner)], { encoding: 'utf8' }).split(
-        '\n',
-      )) {
-        if (pid !== '') process.kill(Number(pid), 'SIGKILL');
-      }
+      for (const pid of pids) process.kill(Number(pid), 'SIGKILL');
       await pause(4500);
       const { outageMs } = await lab.sight(client, since - 50);
       outages.push(outageMs);
