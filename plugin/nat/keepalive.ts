@@ -22,8 +22,9 @@ export interface KeepaliveCounts {
 
 /** How often the schedule looks; short, so that a tick sends few pings at once. */
 const TICK_MS = 20;
-/** After a stall at most so many ticks are caught up at once, the rest is skipped: no burst. */
-const MAX_CATCH_UP = 5;
+/** After a stall of up to a second the ticks that were missed are made up for, one with each that follows: no burst. */
+const MAX_BEHIND = 1000 / TICK_MS;
+const SLOTS_PER_TICK = 2;
 
 /**
  * Pings every flow behind NAT once per interval, spread evenly over it, while this instance is active; and
@@ -41,6 +42,8 @@ export class Keepalive {
   #scheduled = 0;
   #cursor = 0;
   #fillFrom = 0;
+  /** Ticks that are due. */
+  #behind = 0;
   #active = false;
   #timer: NodeJS.Timeout | undefined;
   #next = 0;
@@ -89,6 +92,7 @@ export class Keepalive {
   start(): void {
     if (this.#timer !== undefined) return;
     this.#next = this.#now() + TICK_MS;
+    this.#behind = 0;
     this.#timer = setInterval(() => this.#onTick(), TICK_MS);
     this.#timer.unref();
   }
@@ -101,11 +105,14 @@ export class Keepalive {
 
   #onTick(): void {
     const now = this.#now();
-    let due = Math.floor((now - this.#next) / TICK_MS) + 1;
-    if (due <= 0) return;
-    this.#next += due * TICK_MS;
-    due = Math.min(due, MAX_CATCH_UP);
-    while (due-- > 0) this.#runSlot();
+    const due = Math.floor((now - this.#next) / TICK_MS) + 1;
+    if (due <= 0 && this.#behind === 0) return;
+    this.#next += Math.max(0, due) * TICK_MS;
+    this.#behind = Math.min(this.#behind + Math.max(0, due), MAX_BEHIND);
+    for (let slots = Math.min(this.#behind, SLOTS_PER_TICK); slots > 0; slots--) {
+      this.#behind--;
+      this.#runSlot();
+    }
   }
 
   #runSlot(): void {

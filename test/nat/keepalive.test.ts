@@ -190,6 +190,24 @@ describe('Keepalive', () => {
     expect(pings.length).toBeLessThanOrEqual(5 * 11);
   });
 
+  it('makes up for a stall of a fifth of a second within the next, at twice the rate at most', async () => {
+    const { add } = setUp();
+    for (let index = 0; index < 12_500; index++) add(index);
+    await jest.advanceTimersByTimeAsync(25_000);
+    pings = [];
+    const clock = performance.now.bind(performance);
+    jest.spyOn(performance, 'now').mockImplementation(() => clock() + 200);
+    let most = 0;
+    for (let tick = 0; tick < 10; tick++) {
+      const before = pings.length;
+      await jest.advanceTimersByTimeAsync(20);
+      most = Math.max(most, pings.length - before);
+    }
+    jest.restoreAllMocks();
+    // 500 a second: 10 each tick. 400 ms have gone by.
+    expect([most, pings.length]).toEqual([20, 200]);
+  });
+
   it('keeps its place in the schedule over a refresh of the registration', async () => {
     const { add } = setUp();
     for (let index = 0; index < 7; index++) add(index);
