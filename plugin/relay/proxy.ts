@@ -16,6 +16,7 @@ import { GuardedCall, GuardedCalls, callKey } from './guarded-call';
 import {
   FAILOVER_STATUSES,
   giveBadGateway,
+  isStreamEnd,
   silenceMs,
   withRetryAfter,
   type AttemptRecord,
@@ -66,7 +67,7 @@ export interface ProxyRelayDependencies extends RelayDependencies {
  * Relays by the server's `proxy`. Where the server can fail over by status, it is given all targets. Where it can't,
  * an INVITE is guarded: behind each site stands the server's own address as second target, so that whatever ends
  * the first attempt comes back to us as a loop, and `resume` sends it on to the next site or answers it. Not so where there is no
- * site but one phone or vendor: nobody else could be tried, and the server takes two loops of a call that a site forked for one.
+ * site but one phone or vendor on UDP: nobody else could be tried, and the server takes two loops of a call that a site forked for one.
  */
 export class ProxyRelay {
   private readonly calls = new GuardedCalls();
@@ -95,7 +96,7 @@ export class ProxyRelay {
     const self = selfTarget(request, options.requestUri);
     const guard =
       options.failover &&
-      options.targets.some(({ site }) => site !== undefined) &&
+      options.targets.some((target) => target.site !== undefined || isStreamEnd(target)) &&
       self !== undefined &&
       request.message.method === 'INVITE' &&
       !usesReliableProvisionals(request);

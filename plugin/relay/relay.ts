@@ -13,11 +13,16 @@ export interface RelayTarget {
   readonly node?: string;
 }
 
+/** A phone or vendor on a stream: without the connection it has nothing can reach it, and a SIP server may try for long. */
+export const isStreamEnd = ({ site, uri }: RelayTarget): boolean =>
+  site === undefined && /;transport=(tcp|tls|ws|wss)\b/i.test(uri);
+
 /**
- * How long a target may be silent: where there is no other to go to, nothing is gained by giving up before all the time is over.
+ * How long a target may be silent: where there is no other to go to, nothing is gained by giving up before all the time is over,
+ * unless it is a stream, whose other end says at once that it is there.
  */
 export const silenceMs = (limits: FailoverLimits, targets: readonly RelayTarget[]): number =>
-  Math.min(targets.length, limits.maxAttempts) > 1
+  Math.min(targets.length, limits.maxAttempts) > 1 || targets.some(isStreamEnd)
     ? limits.timeoutMs
     : Math.max(limits.timeoutMs, limits.totalMs);
 

@@ -80,6 +80,14 @@ describe('where there is no other target', () => {
     const [toSite] = (await asked('INVITE', [A])).proxied;
     expect(toSite?.targets).toHaveLength(2);
   });
+
+  it('an INVITE along a stream is given up soon all the same, and guarded: the connection may be gone', async () => {
+    const gone: RelayTarget = { uri: 'sip:203.0.113.7:40812;transport=tcp' };
+    const [alone] = (await asked('INVITE', [gone], { failoverByStatus: true })).proxied;
+    expect(alone).toMatchObject({ provisionalTimeoutMs: 2000 });
+    const [guarded] = (await asked('INVITE', [gone])).proxied;
+    expect([guarded?.targets.length, guarded?.provisionalTimeoutMs]).toEqual([2, 2000]);
+  });
 });
 
 it('each branch of a call that was forked has its own loop', () => {
